@@ -1,0 +1,68 @@
+# `make demo` runs everything on the sample corpus; `make test` runs every test. Both set up .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+RUN := $(BIN)/python -m
+
+export PYTHONUNBUFFERED := 1
+export DAGSTER_DISABLE_TELEMETRY := yes
+export RAGAS_DO_NOT_TRACK := true
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo build dev check ask promote rollback confirm-deletions test lint format bench clean
+
+help:             ## what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 20
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing into .venv (about 1.7 GB unpacked) ..."
+	@$(RUN) pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python \
+		-c constraints.txt --build-constraint constraints.txt -e '.[dev]'
+	@touch $@
+
+install: $(INSTALLED)  ## create .venv and install the pinned versions
+
+demo: $(INSTALLED)     ## index and compare the sample corpus, then print the leaderboard
+	@$(RUN) dagster_defs.materialize --promote-first
+
+build: $(INSTALLED)    ## bring everything up to date once
+	@$(RUN) dagster_defs.materialize
+
+dev: $(INSTALLED)      ## Dagster UI and daemon on http://127.0.0.1:3000
+	@$(RUN) dagster_defs.dev
+
+check: $(INSTALLED)    ## is corpus.yaml right?
+	@$(RUN) chunking_assets.config
+
+ask: $(INSTALLED)      ## ask the live index: make ask Q="How long do refunds take?"
+	@$(RUN) chunking_assets.retrieval "$(Q)"
+
+promote: $(INSTALLED)  ## make a strategy live: make promote STRATEGY=name [FORCE=1]
+	@$(RUN) dagster_defs.live promote "$(STRATEGY)" $(if $(FORCE),--force)
+
+rollback: $(INSTALLED) ## return to what was live before
+	@$(RUN) dagster_defs.live rollback
+
+confirm-deletions: $(INSTALLED) ## take a shard's missing documents as deleted: SHARD=name
+	@$(RUN) dagster_defs.materialize --confirm-deletions "$(SHARD)"
+
+test: $(INSTALLED) lint ## every test
+	@$(RUN) pytest -n 2
+
+lint: $(INSTALLED)
+	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
+	@$(RUN) mypy
+
+format: $(INSTALLED)   ## format the code
+	@$(RUN) ruff format .
+	@$(RUN) ruff check --fix .
+
+bench: $(INSTALLED)    ## the public chunking benchmark: make bench DATA=../shared/data/chunking_eval
+	@$(RUN) benchmarks.chunking "$(DATA)"
+
+clean:                 ## forget everything derived from the documents
+	rm -rf .corpus

@@ -1,0 +1,1 @@
+"""Benchmarks: each compares things side by side in one run and prints ratios or intervals."""

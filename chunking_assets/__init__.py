@@ -1,0 +1,1 @@
+"""The corpus as data: documents, elements, chunks, vectors, retrieval. No Dagster in here."""

@@ -1,0 +1,1 @@
+"""Chunk embeddings: vectors cached by content, one LanceDB table per index version."""

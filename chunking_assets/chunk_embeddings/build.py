@@ -1,0 +1,191 @@
+"""Bring one index version up to date with the chunk sets of its shards.
+
+Per shard one LanceDB commit replaces the rows of the documents that changed; readers keep the old
+content until all shards are in and the table is published. The ledger of what the table must hold
+is written last, so a crash anywhere is made good by running again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from chunking_assets.chunk_embeddings.lance_index import LanceIndex
+from chunking_assets.chunk_embeddings.vector_cache import (
+    Embedded,
+    VectorCache,
+    embed_through_cache,
+    vec_key,
+)
+from chunking_assets.chunk_embeddings.version import IndexVersion
+from chunking_assets.chunk_sets.build import CHUNKS, cell
+from chunking_assets.embedding_models.model import Embedder, Progress
+from chunking_assets.errors import CorpusError
+from chunking_assets.keys import digest
+from chunking_assets.raw_documents.changes import ChangeSet, compare
+from chunking_assets.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EMBEDDED_CHUNKS = "embedded_chunks"
+
+EMBEDDED_CHUNKS_SCHEMA = pl.Schema(
+    {
+        "index_version": pl.String,
+        "chunk_id": pl.String,
+        "doc_id": pl.String,
+        "shard": pl.String,
+        "vec_key": pl.String,
+        "n_tokens": pl.Int64,
+        "n_windows": pl.Int64,
+    }
+)
+
+
+@dataclass(frozen=True)
+class IndexUpdate:
+    """What one update of one shard of an index version did."""
+
+    index_version: str
+    shard: str
+    changes: ChangeSet
+    chunks: int
+    vectors_embedded: int
+    vectors_reused: int
+    tokens_embedded: int
+    windowed: tuple[str, ...]
+    content_version: str
+
+
+def ledger(index_version: str, shard: str) -> str:
+    """The partition of `embedded_chunks`: `recursive-400@1+e5-small|help-center`."""
+    return f"{index_version}|{shard}"
+
+
+def update_index(
+    workspace: Workspace,
+    index: IndexVersion,
+    shards: Sequence[str],
+    embedder: Callable[[str], Embedder],
+    progress: Progress | None = None,
+) -> list[IndexUpdate]:
+    """Embed what is new in these shards, replace their rows, publish once.
+
+    `embedder` loads an embedding model by name; it is called only when a document changed.
+
+    Raises:
+        CorpusError: a shard was never chunked under this version, or a vector is unusable.
+    """
+    plans = [_plan(workspace, index, shard) for shard in shards]
+    if any(plan.stale for plan in plans):
+        workspace.record_declaration(
+            "embedding_models", index.model_name, index.model.declaration()
+        )
+        loaded = embedder(index.model_name)
+        lance = LanceIndex(workspace, index.name, loaded.identity.dimensions)
+        for plan in plans:
+            if plan.stale:
+                _embed_and_replace(workspace, plan, loaded, lance, progress)
+        lance.publish()
+    return [_record(workspace, plan) for plan in plans]
+
+
+class _Plan:
+    """One shard on its way through the update."""
+
+    def __init__(
+        self, index: IndexVersion, shard: str, changes: ChangeSet, keys: dict[str, str], new: bool
+    ) -> None:
+        self.index, self.shard, self.changes, self.keys, self.new = index, shard, changes, keys, new
+        self.embedded: Embedded | None = None
+        self.rows = EMBEDDED_CHUNKS_SCHEMA.to_frame()
+
+    @property
+    def stale(self) -> bool:
+        return self.new or bool(self.changes)
+
+
+def _plan(workspace: Workspace, index: IndexVersion, shard: str) -> _Plan:
+    chunk_set = workspace.table(CHUNKS).manifest(cell(index.chunker_version.name, shard))
+    if chunk_set is None:
+        raise CorpusError(
+            f"{index.chunker_version.name} over shard {shard} has no chunk set yet. "
+            "Build chunk_sets first."
+        )
+    model = digest(index.model.declaration())
+    keys = {doc_id: digest(key, model) for doc_id, key in chunk_set.keys.items()}
+    before = workspace.table(EMBEDDED_CHUNKS).manifest(ledger(index.name, shard))
+    return _Plan(
+        index, shard, compare(before.keys if before else {}, keys), keys, new=before is None
+    )
+
+
+def _embed_and_replace(
+    workspace: Workspace,
+    plan: _Plan,
+    embedder: Embedder,
+    lance: LanceIndex,
+    progress: Progress | None,
+) -> None:
+    chunks = workspace.table(CHUNKS).read(cell(plan.index.chunker_version.name, plan.shard))
+    assert chunks is not None
+    chunks = chunks.filter(pl.col("doc_id").is_in(plan.changes.redo)).with_columns(
+        embed_text=pl.col("prefix") + pl.col("text"), shard=pl.lit(plan.shard)
+    )
+    texts = chunks["embed_text"].to_list()
+    identity = embedder.identity
+    cache = VectorCache(
+        workspace.caches / "vectors", identity.fingerprint, identity.dimensions
+    )
+    plan.embedded = embed_through_cache(embedder, cache, texts, "passage", progress)
+    n_tokens = plan.embedded.n_tokens
+    chunks = chunks.with_columns(
+        vec_key=pl.Series([vec_key(identity, "passage", t) for t in texts], dtype=pl.String),
+        n_tokens=pl.Series(n_tokens, dtype=pl.Int64),
+        n_windows=pl.Series([-(-n // identity.max_tokens) for n in n_tokens], dtype=pl.Int64),
+        index_version=pl.lit(plan.index.name),
+    )
+    # A table without a ledger may hold anything: then the whole shard is replaced.
+    owned = None if plan.new else sorted({*plan.changes.redo, *plan.changes.removed})
+    lance.replace_documents(_lance_rows(chunks, plan.embedded), plan.shard, owned)
+    plan.rows = chunks.select(EMBEDDED_CHUNKS_SCHEMA.names())
+
+
+def _lance_rows(chunks: pl.DataFrame, embedded: Embedded) -> "pa.Table":
+    import pyarrow as pa
+
+    rows = chunks.select(
+        "chunk_id", "shard", "doc_id", "ordinal", "start", "end", "prefix", "text", "embed_text",
+        "heading_path", "n_tokens", "vec_key",
+    ).to_arrow()  # fmt: skip
+    dimensions = embedded.vectors.shape[1]
+    vectors = pa.FixedSizeListArray.from_arrays(
+        pa.array(embedded.vectors.reshape(-1), pa.float32()), dimensions
+    )
+    return rows.append_column("vector", vectors)
+
+
+def _record(workspace: Workspace, plan: _Plan) -> IndexUpdate:
+    table, partition = workspace.table(EMBEDDED_CHUNKS), ledger(plan.index.name, plan.shard)
+    manifest = table.manifest(partition)
+    if plan.stale or manifest is None:
+        rows = plan.rows
+        old = table.read(partition)
+        if old is not None:
+            rows = pl.concat([old.filter(pl.col("doc_id").is_in(plan.changes.unchanged)), rows])
+        manifest = table.replace(rows.sort("doc_id", "chunk_id"), partition, keys=plan.keys)
+    windowed = table.read(partition, ["chunk_id", "n_windows"])
+    assert windowed is not None
+    return IndexUpdate(
+        index_version=plan.index.name,
+        shard=plan.shard,
+        changes=plan.changes,
+        chunks=manifest.rows,
+        vectors_embedded=plan.embedded.computed if plan.embedded else 0,
+        vectors_reused=plan.embedded.reused if plan.embedded else 0,
+        tokens_embedded=plan.embedded.tokens_computed if plan.embedded else 0,
+        windowed=tuple(windowed.filter(pl.col("n_windows") > 1)["chunk_id"]),
+        content_version=manifest.version,
+    )

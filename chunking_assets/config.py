@@ -1,0 +1,388 @@
+"""corpus.yaml, typed: every mistake is one error that names the file, the key and the cure.
+
+This module knows the settings of every stage; no stage knows this module. Nothing here loads a
+model or opens a store, so the Dagster code location and `make check` read it in milliseconds.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from chunking_assets.chunk_embeddings.version import IndexVersion
+from chunking_assets.chunk_sets.chunker import Chunker
+from chunking_assets.chunk_sets.registry import CHUNKERS
+from chunking_assets.chunk_sets.version import ChunkerVersion
+from chunking_assets.embedding_models.model import EmbeddingModel
+from chunking_assets.embedding_models.registry import MODELS
+from chunking_assets.errors import ConfigError
+from chunking_assets.keys import digest
+from chunking_assets.raw_documents.collection import Collection
+from chunking_assets.retrieval.profile import RetrievalProfile
+from chunking_assets.retrieval.strategy import Strategy
+
+CONFIG_VARIABLE = "CORPUS_CONFIG"
+HOME_VARIABLE = "CORPUS_HOME"
+
+NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
+VERSION_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}@[1-9][0-9]{0,5}")
+
+
+class StrategySettings(BaseModel):
+    """One entry of `strategies:`: the names of a chunker version, a model and a profile."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    chunker: str
+    model: str
+    profile: str
+
+
+class JudgeSettings(BaseModel):
+    """`ragas:`: which models answer and judge. The endpoint and the key come from the environment.
+
+    `OPENAI_BASE_URL` and `OPENAI_API_KEY` name the endpoint; without them every row reads
+    `skipped / no_judge`. `concurrency` bounds the requests in flight; `timeout` is in seconds;
+    `max_questions` bounds the questions judged per strategy (None: all).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    answer_model: str = "gpt-4.1-mini"
+    judge_model: str = "gpt-4.1-mini"
+    metrics: tuple[Literal["faithfulness", "context_recall"], ...] = (
+        "faithfulness",
+        "context_recall",
+    )
+    concurrency: int = Field(default=8, ge=1, le=256)
+    timeout: float = Field(default=60, gt=0)
+    max_questions: int | None = Field(default=None, ge=1)
+
+
+class ComparisonSettings(BaseModel):
+    """`comparison:`: the reference strategy when none is live, the metric that decides, the seed.
+
+    `metric` is written as the score tables name it, e.g. `recall@5` or `recall@1000t` (within
+    1,000 context tokens).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    baseline: str | None = None
+    metric: Annotated[str, StringConstraints(pattern=r"^[a-z_]+@([0-9]+t?|served)$")] = "recall@5"
+    resamples: int = Field(default=10_000, ge=100)
+    seed: int = 20_260_101
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+
+
+class _File(BaseModel):
+    """The shape of corpus.yaml before names are resolved."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    workspace: str = ".corpus"
+    collections: dict[str, Collection] = Field(min_length=1)
+    embedding_models: dict[str, dict[str, Any]] = Field(min_length=1)
+    chunkers: dict[str, dict[str, Any]] = Field(min_length=1)
+    retrieval_profiles: dict[str, RetrievalProfile] = Field(min_length=1)
+    strategies: dict[str, StrategySettings] = Field(min_length=1)
+    questions: tuple[str, ...] = ()
+    ragas: JudgeSettings = JudgeSettings()
+    comparison: ComparisonSettings = ComparisonSettings()
+
+
+@dataclass(frozen=True)
+class Config:
+    """The whole configuration with every name resolved. Relative paths start at the file."""
+
+    file: Path
+    home: Path
+    collections: Mapping[str, Collection]
+    embedding_models: Mapping[str, EmbeddingModel]
+    chunker_versions: Mapping[str, ChunkerVersion]
+    retrieval_profiles: Mapping[str, RetrievalProfile]
+    strategies: Mapping[str, Strategy]
+    question_globs: tuple[str, ...]
+    ragas: JudgeSettings
+    comparison: ComparisonSettings
+
+    @property
+    def root(self) -> Path:
+        return self.file.parent
+
+    def shards(self) -> dict[str, str]:
+        """Every corpus shard and the collection it is cut from, in declaration order."""
+        return {
+            shard: name
+            for name, collection in self.collections.items()
+            for shard in collection.shards_of(name)
+        }
+
+    @cached_property
+    def index_versions(self) -> dict[str, IndexVersion]:
+        """Every index version some strategy needs, by name."""
+        return {s.index.name: s.index for s in self.strategies.values()}
+
+    def indexes_of(self, chunker_version: str) -> list[IndexVersion]:
+        return [
+            i for i in self.index_versions.values() if i.chunker_version.name == chunker_version
+        ]
+
+    def strategies_of(self, chunker_version: str) -> list[Strategy]:
+        return [
+            s
+            for s in self.strategies.values()
+            if s.index.chunker_version.name == chunker_version
+        ]
+
+    def question_files(self) -> list[Path]:
+        return sorted({f for pattern in self.question_globs for f in self.root.glob(pattern)})
+
+
+def load(file: Path | None = None) -> Config:
+    """Read and check corpus.yaml (`$CORPUS_CONFIG`, or the one in the current folder).
+
+    Raises:
+        ConfigError: the file is missing or says something that cannot be meant.
+    """
+    file = Path(file or os.environ.get(CONFIG_VARIABLE) or "corpus.yaml").absolute()
+    settings = _parse(file, _read(file))
+    models = {
+        name: _declared(file, f"embedding_models.{name}", entry, MODELS)
+        for name, entry in settings.embedding_models.items()
+    }
+    versions = {
+        name: _chunker_version(file, name, entry, models)
+        for name, entry in settings.chunkers.items()
+    }
+    _check_names(file, settings)
+    config = Config(
+        file=file,
+        home=_home(file, settings.workspace),
+        collections=settings.collections,
+        embedding_models=models,
+        chunker_versions=versions,
+        retrieval_profiles=settings.retrieval_profiles,
+        strategies={
+            name: _strategy(file, name, entry, settings, versions, models)
+            for name, entry in settings.strategies.items()
+        },
+        question_globs=settings.questions,
+        ragas=settings.ragas,
+        comparison=settings.comparison,
+    )
+    _check_world(config)
+    return config
+
+
+def _home(file: Path, workspace: str) -> Path:
+    return (file.parent / os.environ.get(HOME_VARIABLE, workspace)).absolute()
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML that refuses a key said twice instead of silently keeping the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"duplicate name {key.value!r}", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            file,
+            "(file)",
+            f"cannot be read ({error.strerror})",
+            f"Run from the project's folder, or set {CONFIG_VARIABLE}.",
+        ) from error
+    try:
+        content = yaml.load(text, _UniqueKeys)  # noqa: S506 - a SafeLoader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}" if mark else "(file)"
+        problem = getattr(error, "problem", None) or str(error)
+        raise ConfigError(file, where, problem, "Correct the YAML there.") from error
+    if not isinstance(content, dict):
+        raise ConfigError(file, "(file)", "is not a mapping", "Start from the example in docs/.")
+    return content
+
+
+def _parse(file: Path, content: dict[str, Any]) -> _File:
+    try:
+        return _File.model_validate(content)
+    except ValidationError as error:
+        raise _config_error(file, "", error) from error
+
+
+def _config_error(file: Path, prefix: str, error: ValidationError) -> ConfigError:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in [*([prefix] if prefix else []), *first["loc"]])
+    if first["type"] == "extra_forbidden":
+        return ConfigError(file, key, "unknown key", "Remove it or correct its spelling.")
+    if first["type"] == "missing":
+        return ConfigError(file, key, "is missing", "Add it.")
+    given = "" if isinstance(first["input"], dict) else f" (given: {first['input']!r})"
+    return ConfigError(file, key, first["msg"] + given, "Correct the value.")
+
+
+def _declared(
+    file: Path, key: str, entry: dict[str, Any], registry: Mapping[str, type[Any]]
+) -> Any:
+    kind = entry.get("kind")
+    if kind not in registry:
+        raise ConfigError(
+            file, f"{key}.kind", f"unknown kind {kind!r}", f"Choose one of: {', '.join(registry)}."
+        )
+    try:
+        return registry[kind].model_validate({k: v for k, v in entry.items() if k != "kind"})
+    except ValidationError as error:
+        raise _config_error(file, key, error) from error
+
+
+def _chunker_version(
+    file: Path, name: str, entry: dict[str, Any], models: Mapping[str, EmbeddingModel]
+) -> ChunkerVersion:
+    key = f"chunkers.{name}"
+    if not VERSION_NAME.fullmatch(name):
+        raise ConfigError(
+            file, key, "is not a version name", "Write name@n, e.g. recursive-400@1."
+        )
+    chunker: Chunker = _declared(file, key, entry, CHUNKERS)
+    tokenizer = chunker.tokenizer or next(iter(models))
+    if tokenizer not in models:
+        raise _unknown(file, f"{key}.tokenizer", tokenizer, "embedding model", models)
+    return ChunkerVersion(
+        name=name,
+        chunker=chunker,
+        tokenizer_model=tokenizer,
+        digest=digest(
+            "chunker", chunker.declaration(), models[tokenizer].tokenizer_fingerprint()
+        ),
+    )
+
+
+def _strategy(
+    file: Path,
+    name: str,
+    entry: StrategySettings,
+    settings: _File,
+    versions: Mapping[str, ChunkerVersion],
+    models: Mapping[str, EmbeddingModel],
+) -> Strategy:
+    key = f"strategies.{name}"
+    if entry.chunker not in versions:
+        raise _unknown(file, f"{key}.chunker", entry.chunker, "chunker version", versions)
+    if entry.model not in models:
+        raise _unknown(file, f"{key}.model", entry.model, "embedding model", models)
+    if entry.profile not in settings.retrieval_profiles:
+        raise _unknown(
+            file, f"{key}.profile", entry.profile, "profile", settings.retrieval_profiles
+        )
+    profile, chunker = settings.retrieval_profiles[entry.profile], versions[entry.chunker].chunker
+    if profile.token_budget is not None and profile.token_budget < chunker.max_tokens:
+        raise ConfigError(
+            file,
+            f"{key}.profile",
+            f"the token_budget of {entry.profile} ({profile.token_budget}) is below the max_tokens "
+            f"of {entry.chunker} ({chunker.max_tokens})",
+            "A question could be answered with nothing; raise the budget.",
+        )
+    return Strategy(
+        name=name,
+        index=IndexVersion(versions[entry.chunker], entry.model, models[entry.model]),
+        profile_name=entry.profile,
+        profile=profile,
+    )
+
+
+def _unknown(
+    file: Path, key: str, given: str, what: str, known: Mapping[str, object]
+) -> ConfigError:
+    return ConfigError(
+        file, key, f"unknown {what} {given!r}", f"Declare it, or use: {', '.join(known)}."
+    )
+
+
+def _check_names(file: Path, settings: _File) -> None:
+    sections: dict[str, Mapping[str, object]] = {
+        "collections": settings.collections,
+        "embedding_models": settings.embedding_models,
+        "retrieval_profiles": settings.retrieval_profiles,
+        "strategies": settings.strategies,
+    }
+    for section, entries in sections.items():
+        for name in entries:
+            if not NAME.fullmatch(name):
+                raise ConfigError(
+                    file,
+                    f"{section}.{name}",
+                    "is not a name",
+                    "Use lower-case letters, digits, dots and hyphens.",
+                )
+    shards = [
+        shard for name, collection in settings.collections.items()
+        for shard in collection.shards_of(name)
+    ]
+    for shard in shards:
+        if shards.count(shard) > 1:
+            raise ConfigError(
+                file, "collections", f"two shards are called {shard!r}", "Rename a collection."
+            )
+
+
+def _check_world(config: Config) -> None:
+    for name, collection in config.collections.items():
+        if not collection.folder(config.root).is_dir():
+            raise ConfigError(
+                config.file,
+                f"collections.{name}.path",
+                f"no folder {collection.path!r}",
+                "Create it or correct the path (relative paths start at the file's folder).",
+            )
+    for pattern in config.question_globs:
+        if not any(config.root.glob(pattern)):
+            raise ConfigError(
+                config.file, "questions", f"no file matches {pattern!r}", "Correct the pattern."
+            )
+    baseline = config.comparison.baseline
+    if baseline is not None and baseline not in config.strategies:
+        raise _unknown(
+            config.file, "comparison.baseline", baseline, "strategy", config.strategies
+        )
+
+
+def describe(config: Config) -> Iterator[str]:
+    """What `make check` prints about a configuration that is right."""
+    yield f"{config.file}: ok"
+    yield f"  workspace   {config.home}"
+    for name, collection in config.collections.items():
+        yield f"  collection  {name} ({collection.path}, shards: {collection.shards})"
+    for version in config.chunker_versions.values():
+        yield f"  chunker     {version.name} ({version.chunker.kind}, digest {version.digest[:8]})"
+    for strategy in config.strategies.values():
+        yield f"  strategy    {strategy.name} = {strategy.index.name} × {strategy.profile_name}"
+
+
+def main() -> int:
+    """`python -m chunking_assets.config`: check the configuration and the recorded versions."""
+    try:
+        print("\n".join(describe(load())))
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""What every embedding model offers: an identity, a tokenizer, an embedder.
+
+A model is declared in corpus.yaml by settings (cheap to build, nothing is loaded); the tokenizer
+and the embedder are made from them when first used. The identity goes into every vector's key, so
+two models never share a vector and a changed model never passes for the old one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from chunking_assets.keys import digest
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) while long work goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Everything that decides a vector besides the text.
+
+    `revision` is a release or the sha256 of the weights actually run; `max_tokens` is the longest
+    input the model reads at once, special tokens and prefix included.
+    """
+
+    id: str
+    revision: str
+    dimensions: int
+    max_tokens: int
+    query_prefix: str
+    passage_prefix: str
+    pooling: str
+    normalised: bool
+
+    @property
+    def fingerprint(self) -> str:
+        return digest("embedding-model", asdict(self))
+
+
+class Tokenizer(Protocol):
+    """Counts in a model's own tokens, special tokens left out."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal token boundaries."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, tokenized on its own."""
+
+    def starts(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Per text, the code-point offset at which each token starts: int64, non-decreasing."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors; the same text gives the same bits, whatever its neighbours are."""
+
+    @property
+    def identity(self) -> ModelIdentity: ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens the model reads for each passage, prefix and special tokens included."""
+
+    def embed_passages(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """float32 (len(texts), dimensions), unit length, finite."""
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """As `embed_passages`, for the question side."""
+
+
+class EmbeddingModel(BaseModel):
+    """One entry of `embedding_models:` in corpus.yaml. Subclasses add their parameters."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    kind: ClassVar[str]
+
+    def declaration(self) -> dict[str, object]:
+        """What is recorded at first use and may not change under the same name."""
+        return {"kind": self.kind, **self.model_dump(mode="json")}
+
+    def tokenizer_fingerprint(self) -> str:
+        """Known without loading anything heavy: part of every chunker version's digest."""
+        raise NotImplementedError
+
+    def tokenizer(self, models_folder: Path) -> Tokenizer:
+        """Load the tokenizer, preparing the model's files below `models_folder` if needed."""
+        raise NotImplementedError
+
+    def embedder(self, models_folder: Path) -> Embedder:
+        """Load the weights, preparing the model's files below `models_folder` if needed."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""The live index: promotion and rollback as recorded events that readers follow."""

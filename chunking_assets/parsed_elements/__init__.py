@@ -1,0 +1,1 @@
+"""Parsed elements: one canonical text per document, and typed spans over it."""

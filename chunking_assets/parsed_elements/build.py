@@ -1,0 +1,263 @@
+"""Bring one shard of `documents` and `elements` up to date with the files.
+
+Only documents whose bytes or parser changed are parsed. A document that cannot be parsed is a row
+with a status, an error and a cure; its neighbours go on. Elements are written before the documents
+that vouch for them by their sha, so a crash between the two is noticed by the next reader.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import polars as pl
+
+from chunking_assets.embedding_models.model import Progress
+from chunking_assets.keys import digest
+from chunking_assets.parsed_elements.parse import (
+    ELEMENTS_SCHEMA,
+    ParsedDocument,
+    elements_frame,
+    parse_document,
+    parse_key,
+)
+from chunking_assets.raw_documents.changes import ChangeSet, compare, guard_deletion
+from chunking_assets.raw_documents.collection import Collection
+from chunking_assets.raw_documents.listing import (
+    FileIndex,
+    Scan,
+    SourceDocument,
+    scan_settled,
+)
+from chunking_assets.raw_documents.media_type import media_type
+from chunking_assets.workspace import Workspace
+
+DOCUMENTS, ELEMENTS, TOMBSTONES = "documents", "elements", "tombstones"
+HEAD_BYTES = 8192
+
+DOCUMENTS_SCHEMA = pl.Schema(
+    {
+        "doc_id": pl.String,
+        "collection": pl.String,
+        "path": pl.String,
+        "doc_rev": pl.String,
+        "media_type": pl.String,
+        "size": pl.Int64,
+        "modified_at": pl.Datetime("us", "UTC"),
+        "status": pl.String,
+        "error": pl.String,
+        "cure": pl.String,
+        "parser": pl.String,
+        "parse_key": pl.String,
+        "text": pl.String,
+        "text_sha": pl.String,
+        "elements_sha": pl.String,
+        "n_chars": pl.Int64,
+        "n_elements": pl.Int64,
+    }
+)
+
+
+@dataclass(frozen=True)
+class DocumentsUpdate:
+    """What one update did. `input_version` names the bytes read, `content_version` the texts and
+    elements that came of them; `failed` are documents without a text, `passed_over` paths that
+    are not documents, with the reason."""
+
+    shard: str
+    changes: ChangeSet
+    input_version: str
+    content_version: str
+    rows: int
+    failed: tuple[str, ...]
+    held: tuple[str, ...]
+    passed_over: tuple[tuple[str, str], ...]
+
+
+def update_documents(
+    workspace: Workspace,
+    shard: str,
+    name: str,
+    collection: Collection,
+    root: Path,
+    *,
+    listing: Scan | None = None,
+    confirm_deletions: bool = False,
+    progress: Progress | None = None,
+) -> DocumentsUpdate:
+    """Parse what is new or changed in one shard of collection `name`, drop what is gone.
+
+    Raises:
+        DeletionRefused: the listing is empty or lost over 30 % of the shard, unconfirmed.
+        CorpusError: the folder cannot be listed.
+    """
+    listing = listing or scan_settled(name, collection, root)
+    settled = [f for f in listing.files[shard] if f.doc_id not in listing.held]
+    documents, unreadable = FileIndex(workspace.caches, shard).revisions(settled)
+    before = workspace.table(DOCUMENTS).read(shard)
+    known = {} if before is None else {r["doc_id"]: r for r in before.iter_rows(named=True)}
+
+    gone = known.keys() - {d.doc_id for d in documents} - listing.held - set(unreadable)
+    if not confirm_deletions:
+        guard_deletion(shard, len(known), len(gone))
+
+    redo = [d for d in documents if not _is_current(d, known.get(d.doc_id))]
+    parsed: dict[str, tuple[dict[str, object], ParsedDocument]] = {}
+    for number, document in enumerate(redo, 1):
+        try:
+            parsed[document.doc_id] = _parse(document, name, collection)
+        except OSError:
+            unreadable.append(document.doc_id)
+        if progress:
+            progress(number, len(redo))
+    rows = {d: row for d, row in known.items() if d not in gone}
+    rows |= {doc_id: row for doc_id, (row, _) in parsed.items()}
+    rows |= {d: _unreadable(d, name) for d in unreadable if d not in rows}
+    changes = compare(
+        {d: str(r["parse_key"]) for d, r in known.items()},
+        {d: str(r["parse_key"]) for d, r in rows.items()},
+    )
+    if changes or before is None:
+        _write(workspace, shard, rows, known, changes, parsed)
+    return DocumentsUpdate(
+        shard=shard,
+        changes=changes,
+        input_version=digest(
+            "raw_documents",
+            sorted(
+                (d, str(r["doc_rev"]))
+                for d, r in rows.items()
+                if d not in listing.held and d not in unreadable
+            ),
+        ),
+        content_version=_content_version(rows.values()),
+        rows=len(rows),
+        failed=tuple(
+            sorted(
+                {d for d, r in rows.items() if r["status"] not in ("ok", "empty")} | {*unreadable}
+            )
+        ),
+        held=tuple(sorted(d for d in listing.held if collection.shard_of(name, d) == shard)),
+        passed_over=tuple(listing.skipped),
+    )
+
+
+def _is_current(document: SourceDocument, row: dict[str, object] | None) -> bool:
+    return row is not None and row["parse_key"] == parse_key(
+        document.doc_rev, str(row["media_type"])
+    )
+
+
+def _parse(
+    document: SourceDocument, name: str, collection: Collection
+) -> tuple[dict[str, object], ParsedDocument]:
+    stat = document.stat
+    if stat.size > collection.max_bytes:
+        kind, doc_rev = "application/octet-stream", document.doc_rev
+        parsed = ParsedDocument.failure(
+            "too_large",
+            f"{stat.size:,} bytes, the limit is {collection.max_bytes:,}",
+            f"Raise collections.{name}.max_bytes, or exclude the file.",
+        )
+    else:
+        data = stat.path.read_bytes()
+        doc_rev = sha256(data).hexdigest()
+        kind = media_type(data[:HEAD_BYTES], stat.path.name)
+        parsed = parse_document(data, stat.path.name, kind)
+    row = {
+        **_identity(stat.doc_id, name),
+        "doc_rev": doc_rev,
+        "media_type": kind,
+        "size": stat.size,
+        "modified_at": datetime.fromtimestamp(stat.modified_ns // 1000 / 1e6, UTC),
+        "parse_key": parse_key(doc_rev, kind),
+        **_outcome(parsed),
+    }
+    return row, parsed
+
+
+def _unreadable(doc_id: str, name: str) -> dict[str, object]:
+    """A row without a key, so that the next run tries again."""
+    return {
+        **_identity(doc_id, name),
+        "doc_rev": "",
+        "media_type": "",
+        "size": 0,
+        "modified_at": None,
+        "parse_key": "",
+        **_outcome(
+            ParsedDocument.failure(
+                "unreadable", "the file cannot be read", "Make it readable; it is tried again."
+            )
+        ),
+    }
+
+
+def _identity(doc_id: str, name: str) -> dict[str, object]:
+    return {"doc_id": doc_id, "collection": name, "path": doc_id.removeprefix(f"{name}/")}
+
+
+def _outcome(parsed: ParsedDocument) -> dict[str, object]:
+    return {
+        "status": parsed.status,
+        "error": parsed.error,
+        "cure": parsed.cure,
+        "parser": parsed.parser,
+        "text": parsed.text,
+        "text_sha": parsed.text_sha,
+        "elements_sha": parsed.elements_sha,
+        "n_chars": len(parsed.text),
+        "n_elements": len(parsed.elements),
+    }
+
+
+def _write(
+    workspace: Workspace,
+    shard: str,
+    rows: dict[str, dict[str, object]],
+    known: dict[str, dict[str, object]],
+    changes: ChangeSet,
+    parsed: dict[str, tuple[dict[str, object], ParsedDocument]],
+) -> None:
+    keys = {d: str(row["parse_key"]) for d, row in sorted(rows.items())}
+    _bury(workspace, shard, [known[d] for d in changes.removed])
+    old = workspace.table(ELEMENTS).read(shard)
+    frames = [elements_frame(doc_id, document.elements) for doc_id, (_, document) in parsed.items()]
+    if old is not None:
+        unchanged = [d for d in rows if d not in parsed]
+        frames.append(old.filter(pl.col("doc_id").is_in(unchanged)))
+    elements = pl.concat([ELEMENTS_SCHEMA.to_frame(), *frames]).sort("doc_id", "ordinal")
+    workspace.table(ELEMENTS).replace(elements, shard, keys=keys)
+    workspace.table(DOCUMENTS).replace(
+        pl.DataFrame(list(rows.values()), schema=DOCUMENTS_SCHEMA).sort("doc_id"),
+        shard,
+        keys=keys,
+        details={"content_version": _content_version(rows.values())},
+    )
+
+
+def _bury(workspace: Workspace, shard: str, removed: list[dict[str, object]]) -> None:
+    """Remember what was removed and when: one row per document revision."""
+    if not removed:
+        return
+    graves = pl.DataFrame(
+        {
+            "doc_id": [r["doc_id"] for r in removed],
+            "doc_rev": [r["doc_rev"] for r in removed],
+            "removed_at": [datetime.now(UTC)] * len(removed),
+        }
+    )
+    table = workspace.table(TOMBSTONES)
+    before = table.read(shard)
+    if before is not None:
+        graves = pl.concat([before, graves])
+    graves = graves.unique(["doc_id", "doc_rev"], keep="last", maintain_order=True)
+    table.replace(graves, shard, keys={f"{d}@{rev}": str(at) for d, rev, at in graves.iter_rows()})
+
+
+def _content_version(rows: Iterable[dict[str, object]]) -> str:
+    return digest(
+        "parsed_elements",
+        sorted((r["doc_id"], r["text_sha"], r["elements_sha"], r["status"]) for r in rows),
+    )

@@ -1,0 +1,86 @@
+"""Plain text. The canonical text is the decoded file itself.
+
+Paragraphs end at blank lines. A conversation (most lines read `Name: text`, or messages start
+`[2026-05-12 09:14] Ana (customer): text`) is cut into its turns instead, because a message is what
+a reader quotes and what must not be torn from its speaker.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from chunking_assets.parsed_elements.decoding import decode
+from chunking_assets.parsed_elements.document import Element, ParsedText, line_starts
+
+VERSION = 1
+LIBRARIES = ("charset-normalizer",)
+
+_TURN = re.compile(
+    r"(?:\[(?P<time>[^\]\r\n]{3,40})\][ \t]{0,8})?"
+    r"(?P<speaker>[^\W\d_][^:()\[\]<>/\r\n]{0,60})"
+    r"(?:\((?P<role>[^()\r\n]{1,40})\)[ \t]{0,8})?:(?=[ \t\r\n]|\Z)"
+)
+_LOG_LEVELS = {"trace", "debug", "info", "notice", "warn", "warning", "error", "critical", "fatal"}
+
+
+def parse(data: bytes) -> ParsedText:
+    return parse_text(decode(data))
+
+
+def parse_text(text: str) -> ParsedText:
+    """
+    >>> [e.kind for e in parse_text("Two lines\\nof one.\\n\\nAnother.").elements]
+    ['paragraph', 'paragraph']
+    """
+    starts = line_starts(text)
+    lines = [span for span in pairwise(starts) if span[0] < span[1]]
+    return ParsedText(text, tuple(_elements(text, lines, _turns(text, lines))))
+
+
+def _turns(text: str, lines: list[tuple[int, int]]) -> dict[int, re.Match[str]]:
+    """The first line of each message by its offset; empty unless speakers take turns here.
+
+    A quarter of the lines must start a message that carries a time, or half of them one that does
+    not. Logs, mail headers and `key: value` files look alike, but have one speaker, or each of
+    them once, or do not write them with a capital.
+    """
+    inked = sum(1 for start, end in lines if not text[start:end].isspace())
+    named = {start: turn for start, _ in lines if (turn := _TURN.match(text, start))}
+    stamped = {start: turn for start, turn in named.items() if turn["time"]}
+    for turns, share in (stamped, 0.25), (named, 0.5):
+        speakers = [turn["speaker"].strip() for turn in turns.values()]
+        distinct = {speaker.lower() for speaker in speakers} - _LOG_LEVELS
+        if len(distinct) < 2 or len(turns) <= share * inked:
+            continue
+        lower = sum(1 for speaker in speakers if speaker[0].islower())
+        if turns is stamped or (
+            3 * len(distinct) <= 2 * len(speakers) and 2 * lower < len(speakers)
+        ):
+            return turns
+    return {}
+
+
+def _elements(
+    text: str, lines: list[tuple[int, int]], turns: dict[int, re.Match[str]]
+) -> Iterator[Element]:
+    """Runs of lines: cut at blank lines before the first turn, at turns from there on."""
+    turn: re.Match[str] | None = None
+    start = end = -1
+    for line, line_end in lines:
+        blank = text[line:line_end].isspace()
+        if start >= 0 and (line in turns or (blank and turn is None)):
+            yield _element(text, start, end, turn)
+            start = -1
+        turn = turns.get(line, turn)
+        if not blank:
+            start, end = (line if start < 0 else start), line_end
+    if start >= 0:
+        yield _element(text, start, end, turn)
+
+
+def _element(text: str, start: int, end: int, turn: re.Match[str] | None) -> Element:
+    end = start + len(text[start:end].rstrip("\r\n"))
+    if turn is None:
+        return Element("paragraph", start, end)
+    facts = {name: value.strip() for name, value in turn.groupdict().items() if value}
+    return Element("turn", start, end, attributes=tuple(sorted(facts.items())))

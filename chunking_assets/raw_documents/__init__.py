@@ -1,0 +1,1 @@
+"""Raw documents: what is in a collection's folder, and what changed since it was last read."""

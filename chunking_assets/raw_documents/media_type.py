@@ -1,0 +1,158 @@
+"""What a file is: by its first bytes, and only where they do not say, by its name.
+
+Names lie (a renamed zip, a page saved as .txt), and a parser fed the wrong format gives nonsense
+rather than an error. The tables are our own because the system's differ between machines, and a
+media type decides which parser reads a document.
+"""
+
+import codecs
+import re
+from pathlib import PurePosixPath
+
+BINARY = "application/octet-stream"
+TEXT = "text/plain"
+
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"%PDF-", "application/pdf"),
+    (b"{\\rtf", "application/rtf"),
+    (b"\x1f\x8b", "application/gzip"),
+    (b"BZh", "application/x-bzip2"),
+    (b"\xfd7zXZ\x00", "application/x-xz"),
+    (b"(\xb5/\xfd", "application/zstd"),
+    (b"7z\xbc\xaf'\x1c", "application/x-7z-compressed"),
+    (b"Rar!\x1a\x07", "application/vnd.rar"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"\x7fELF", "application/x-elf"),
+    (b"SQLite format 3\x00", "application/vnd.sqlite3"),
+    (b"PAR1", "application/vnd.apache.parquet"),
+)
+_OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OLE2_BY_SUFFIX = {
+    ".doc": "application/msword",
+    ".xls": "application/vnd.ms-excel",
+    ".ppt": "application/vnd.ms-powerpoint",
+    ".msg": "application/vnd.ms-outlook",
+}
+_OPENXML = "application/vnd.openxmlformats-officedocument"
+_ZIP_BY_MEMBER = (
+    (b"word/", f"{_OPENXML}.wordprocessingml.document"),
+    (b"ppt/", f"{_OPENXML}.presentationml.presentation"),
+    (b"xl/", f"{_OPENXML}.spreadsheetml.sheet"),
+)
+_BY_SUFFIX = {
+    ".md": "text/markdown",
+    ".mdx": "text/markdown",
+    ".markdown": "text/markdown",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "text/html",
+    ".txt": TEXT,
+    ".text": TEXT,
+    ".log": TEXT,
+    ".py": "text/x-python",
+    ".pyi": "text/x-python",
+    ".rst": "text/x-rst",
+    ".org": "text/x-org",
+    ".adoc": "text/asciidoc",
+    ".asciidoc": "text/asciidoc",
+    ".vtt": "text/vtt",
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".ndjson": "application/x-ndjson",
+    ".ipynb": "application/x-ipynb+json",
+    ".xml": "application/xml",
+    ".svg": "image/svg+xml",
+    ".eml": "message/rfc822",
+    ".pdf": "application/pdf",
+    ".rtf": "application/rtf",
+    ".docx": f"{_OPENXML}.wordprocessingml.document",
+    ".pptx": f"{_OPENXML}.presentationml.presentation",
+    ".xlsx": f"{_OPENXML}.spreadsheetml.sheet",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+    ".odp": "application/vnd.oasis.opendocument.presentation",
+    ".epub": "application/epub+zip",
+    ".zip": "application/zip",
+    **_OLE2_BY_SUFFIX,
+}
+_ZIP_SUFFIXES = {".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub"}
+_BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_HTML = re.compile(
+    r"\ufeff?\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--[^-]{0,2000}-->\s*)?"
+    r"<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE,
+)
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def media_type(head: bytes, name: str) -> str:
+    r"""The media type of a file that begins with `head` (8 KB are plenty) and is called `name`.
+
+    Text whose name says nothing is text/plain; bytes that are no text are
+    application/octet-stream.
+
+    >>> media_type(b"%PDF-1.7 ...", "terms.txt"), media_type(b"# Terms", "terms.md")
+    ('application/pdf', 'text/markdown')
+    """
+    suffix = PurePosixPath(name.lower()).suffix
+    for signature, kind in _SIGNATURES:
+        if head.startswith(signature):
+            return kind
+    if head.startswith(b"PK\x03\x04"):
+        return _zip(head, suffix)
+    if head.startswith(_OLE2):  # under the name of a zip format: encrypted by Office
+        return _OLE2_BY_SUFFIX.get(suffix, "application/x-ole-storage")
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    if b"%PDF-" in head[:1024]:
+        return "application/pdf"  # as readers accept it: after some bytes of a mail or a server
+    encoding = unicode_encoding(head)
+    if encoding is None and b"\0" in head:
+        return BINARY
+    if _HTML.match(head.decode(encoding or "utf-8", errors="replace")):
+        return "text/html"
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    return BINARY if encoding is None and _CONTROL.search(head) else TEXT
+
+
+def unicode_encoding(head: bytes) -> str | None:
+    r"""The Unicode encoding that the first bytes show: by their mark, or by the NUL that is every
+    other byte of western text in UTF-16, and never both.
+
+    >>> unicode_encoding(b"\xff\xfeH\x00i\x00"), unicode_encoding("Hi there".encode("utf-16-be"))
+    ('utf-16-le', 'utf-16-be')
+    """
+    for mark, encoding in _BOMS:
+        if head.startswith(mark):
+            return encoding
+    even, odd = head[0::2], head[1::2]
+    for sparse, full, encoding in ((even, odd, "utf-16-be"), (odd, even, "utf-16-le")):
+        if 0 not in full and len(sparse) >= 4 and sparse.count(0) > 0.6 * len(sparse):
+            return encoding
+    return None
+
+
+def _zip(head: bytes, suffix: str) -> str:
+    if head[30:38] == b"mimetype":  # the first member of OpenDocument and EPUB, stored as it is
+        declared = re.match(rb"[\w.+/-]+", head[38 : 38 + 80].split(b"PK")[0])
+        if declared:
+            return declared.group().decode("ascii")
+    if b"[Content_Types].xml" in head:
+        for member, kind in _ZIP_BY_MEMBER:
+            if member in head:
+                return kind
+    return _BY_SUFFIX[suffix] if suffix in _ZIP_SUFFIXES else "application/zip"

@@ -1,0 +1,43 @@
+"""What a search finds (hits: chunks with scores) and what a reader is given (passages)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk found for a question.
+
+    `score` orders hits within one result and means something only there; `vector_score` is the
+    cosine with the question, `bm25_score` the full-text score; None where that arm was not asked.
+    `n_tokens` are the tokens the index's model reads for the chunk, prefix included.
+    """
+
+    chunk_id: str
+    doc_id: str
+    ordinal: int
+    start: int
+    end: int
+    prefix: str
+    text: str
+    heading_path: tuple[str, ...]
+    n_tokens: int
+    score: float
+    vector_score: float | None = None
+    bm25_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What is handed on: one or more spans of one document that follow each other.
+
+    `spans` are code-point offsets into the canonical text, half-open; `text` is their content,
+    joined by a blank line where white space lies between two of them.
+    """
+
+    doc_id: str
+    spans: tuple[tuple[int, int], ...]
+    text: str
+    heading_path: tuple[str, ...]
+    n_tokens: int
+    score: float
+    chunk_ids: tuple[str, ...]

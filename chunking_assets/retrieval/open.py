@@ -1,0 +1,38 @@
+"""Opening a strategy for questions."""
+
+from collections.abc import Callable
+
+from chunking_assets.embedding_models.model import Embedder, EmbeddingModel
+from chunking_assets.retrieval.profile import RetrievalProfile
+from chunking_assets.retrieval.reader import Reader
+from chunking_assets.retrieval.strategy import Strategy
+from chunking_assets.workspace import Workspace
+
+
+def open_strategy(
+    workspace: Workspace, strategy: Strategy, embedder: Callable[[], Embedder] | None = None
+) -> Reader:
+    """The reader of a declared strategy, live or not; `embedder` shares a model already loaded."""
+    index = strategy.index
+    return open_index(
+        workspace, index.name, index.model_name, index.model, strategy.profile, embedder
+    )
+
+
+def open_index(
+    workspace: Workspace,
+    index_version: str,
+    model_name: str,
+    model: EmbeddingModel,
+    profile: RetrievalProfile,
+    embedder: Callable[[], Embedder] | None = None,
+) -> Reader:
+    """The reader of an index version; the model is loaded at the first question that needs it.
+
+    Raises:
+        CorpusError: the index was built with another model under this name: its vectors and the
+            question's would not be comparable.
+    """
+    workspace.check_declaration("embedding_models", model_name, model.declaration())
+    load = embedder or (lambda: model.embedder(workspace.models))
+    return Reader(workspace, index_version, profile, load)

@@ -1,0 +1,296 @@
+"""Where results live: immutable Parquet files named by manifests, stamps, and declared versions.
+
+A table partition is one `_manifest.json`, replaced atomically, that names its Parquet files; a
+file is written once under a name nobody else uses and never changed. A reader takes the file list
+from a manifest and never from a directory, so it sees the old content or the new, whole. Nothing
+is recorded before what it vouches for is on disk.
+"""
+
+import fcntl
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import polars as pl
+
+from chunking_assets.errors import CorpusError
+from chunking_assets.keys import digest
+
+MANIFEST = "_manifest.json"
+UNREFERENCED_GRACE_SECONDS = 3600
+"""How long a replaced file stays for readers that hold the old manifest."""
+
+WHOLE = "all"
+"""The one partition of a table that is not partitioned."""
+
+
+class Workspace:
+    """One folder that holds everything derived from the documents."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
+
+    def table(self, name: str) -> "Table":
+        return Table(self.root / "tables" / name, name)
+
+    @property
+    def stamps(self) -> "Stamps":
+        return Stamps(self.root / "stamps")
+
+    @property
+    def lance(self) -> Path:
+        return self.root / "lance"
+
+    @property
+    def models(self) -> Path:
+        return self.root / "models"
+
+    @property
+    def caches(self) -> Path:
+        return self.root / "caches"
+
+    @property
+    def eval_database(self) -> Path:
+        """The published DuckDB file: a link to the newest build."""
+        return self.root / "evals" / "evals.duckdb"
+
+    def record_declaration(self, section: str, name: str, declared: Mapping[str, object]) -> None:
+        """Record a declaration at its first use, or check it against the record.
+
+        Raises:
+            CorpusError: `name` was first used with another declaration. Nothing was written.
+        """
+        file = self._declaration_file(section, name)
+        self.check_declaration(section, name, declared)
+        if not file.exists():
+            write_atomically(file, _json(declared))
+
+    def check_declaration(self, section: str, name: str, declared: Mapping[str, object]) -> None:
+        """As `record_declaration`, but writes nothing."""
+        recorded = _read_json(self._declaration_file(section, name))
+        current = json.loads(_json(declared))
+        if recorded is None or recorded == current:
+            return
+        changed = sorted(
+            key for key in {*recorded, *current} if recorded.get(key) != current.get(key)
+        )
+        raise CorpusError(
+            f"{section}.{name} was first used with other settings "
+            f"({', '.join(f'{k}: {recorded.get(k)!r} → {current.get(k)!r}' for k in changed)}). "
+            "A version never changes: restore them, or declare the new settings under a new name."
+        )
+
+    def _declaration_file(self, section: str, name: str) -> Path:
+        return self.root / "declarations" / section / f"{encode(name)}.json"
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Exclude other processes and threads of this machine from `name`; a crash releases it."""
+        file = self.root / "locks" / f"{encode(name)}.lock"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What one partition of a table holds.
+
+    `keys` says for each owner of rows (a document, a question) what its rows were made from;
+    `version` changes exactly when the content does; `details` are small facts worth keeping.
+    """
+
+    table: str
+    partition: str
+    files: tuple[str, ...]
+    rows: int
+    version: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+class Table:
+    """A partitioned table of immutable Parquet files."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, name
+
+    def partitions(self) -> list[str]:
+        """The partitions that have a manifest, sorted."""
+        return sorted(unquote(m.parent.name) for m in self.folder.glob(f"*/{MANIFEST}"))
+
+    def manifest(self, partition: str = WHOLE) -> Manifest | None:
+        content = _read_json(self._folder(partition) / MANIFEST)
+        if content is None:
+            return None
+        return Manifest(**{**content, "files": tuple(content["files"])})
+
+    def files(self, partitions: Iterable[str] | None = None) -> list[Path]:
+        """The Parquet files of these partitions (all of them if None), from their manifests."""
+        names = self.partitions() if partitions is None else partitions
+        return [
+            self._folder(partition) / file
+            for partition in names
+            if (manifest := self.manifest(partition)) is not None
+            for file in manifest.files
+        ]
+
+    def read(
+        self, partition: str = WHOLE, columns: list[str] | None = None
+    ) -> pl.DataFrame | None:
+        """The rows of one partition, or None if it was never written."""
+        if self.manifest(partition) is None:
+            return None
+        return self._read(self.files([partition]), columns)
+
+    def read_all(
+        self, partitions: Iterable[str] | None = None, columns: list[str] | None = None
+    ) -> pl.DataFrame | None:
+        """The rows of several partitions (all of them if None), or None if there are none."""
+        files = self.files(partitions)
+        return self._read(files, columns) if files else None
+
+    def _read(self, files: list[Path], columns: list[str] | None) -> pl.DataFrame:
+        try:
+            return pl.read_parquet(files, columns=columns, glob=False)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise CorpusError(
+                f"table {self.name} cannot be read ({error}). "
+                f"Remove its folder {files[0].parent} and run again: it will be rebuilt."
+            ) from error
+
+    def replace(
+        self,
+        rows: pl.DataFrame,
+        partition: str = WHOLE,
+        *,
+        keys: Mapping[str, str] | None = None,
+        version: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> Manifest:
+        """Make `rows` the whole content of a partition, in one atomic step.
+
+        `version` defaults to the digest of `keys`.
+        """
+        folder = self._folder(partition)
+        folder.mkdir(parents=True, exist_ok=True)
+        keys = dict(keys or {})
+        name = f"{uuid.uuid4().hex}.parquet"
+        _write_parquet(rows, folder / name)
+        manifest = Manifest(
+            table=self.name,
+            partition=partition,
+            files=(name,),
+            rows=rows.height,
+            version=version if version is not None else digest(keys),
+            keys=keys,
+            details=dict(details or {}),
+        )
+        write_atomically(folder / MANIFEST, _json(asdict(manifest)))
+        self._drop_unreferenced(folder, manifest)
+        return manifest
+
+    def append(self, rows: pl.DataFrame, partition: str = WHOLE) -> Manifest:
+        """Add `rows` to a partition that only grows, such as a log of events."""
+        before = self.read(partition)
+        whole = rows if before is None else pl.concat([before, rows], how="diagonal_relaxed")
+        return self.replace(whole, partition, version=uuid.uuid4().hex)
+
+    def remove(self, partition: str = WHOLE) -> None:
+        """Forget a partition; its files go with it."""
+        folder = self._folder(partition)
+        (folder / MANIFEST).unlink(missing_ok=True)
+        for file in folder.glob("*"):
+            file.unlink()
+        if folder.exists():
+            folder.rmdir()
+
+    def _folder(self, partition: str) -> Path:
+        return self.folder / encode(partition)
+
+    @staticmethod
+    def _drop_unreferenced(folder: Path, manifest: Manifest) -> None:
+        limit = time.time() - UNREFERENCED_GRACE_SECONDS
+        for file in folder.iterdir():
+            if file.name != MANIFEST and file.name not in manifest.files:
+                try:
+                    if file.stat().st_mtime < limit:
+                        file.unlink()
+                except FileNotFoundError:
+                    continue  # another writer of this partition dropped it first
+
+
+class Stamps:
+    """Which inputs each asset partition was last built from: small files, renamed into place."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, asset: str, partition: str = WHOLE) -> str | None:
+        content = _read_json(self._file(asset, partition))
+        return None if content is None else content["inputs"]
+
+    def write(self, asset: str, inputs: str, partition: str = WHOLE) -> None:
+        if self.read(asset, partition) != inputs:
+            write_atomically(self._file(asset, partition), _json({"inputs": inputs}))
+
+    def remove(self, asset: str, partition: str = WHOLE) -> None:
+        self._file(asset, partition).unlink(missing_ok=True)
+
+    def _file(self, asset: str, partition: str) -> Path:
+        return self.folder / asset / f"{encode(partition)}.json"
+
+
+def encode(name: str) -> str:
+    """A name as one path component that cannot leave its folder.
+
+    >>> encode("recursive-400@1|help/center"), encode("..")
+    ('recursive-400@1%7Chelp%2Fcenter', '%2E%2E')
+    """
+    encoded = quote(name, safe="@+ ")
+    return encoded.replace(".", "%2E") if encoded.startswith(".") else encoded
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Write beside the target, flush to disk, rename over it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_parquet(rows: pl.DataFrame, file: Path) -> None:
+    with file.open("wb") as handle:
+        rows.write_parquet(handle, compression="zstd")
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content, ensure_ascii=False, sort_keys=True, indent=1).encode()
+
+
+def _read_json(file: Path) -> dict[str, object] | None:
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise CorpusError(
+            f"{file} is damaged ({error}). Remove it and run again: it will be rebuilt."
+        ) from error

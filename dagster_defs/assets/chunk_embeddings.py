@@ -1,0 +1,131 @@
+"""Asset: vectors of every chunk in one LanceDB table per index version, one partition a cell."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from chunking_assets.build_log import record_build
+from chunking_assets.chunk_embeddings.build import IndexUpdate, update_index
+from chunking_assets.chunk_embeddings.version import IndexVersion
+from chunking_assets.chunk_sets.build import cell
+from chunking_assets.keys import digest
+from dagster_defs.assets.sources import OWNERS
+from dagster_defs.assets.summary import document_counts
+from dagster_defs.automation import when_out_of_date
+from dagster_defs.cells import Built, Outcome, report
+from dagster_defs.inputs import wanted
+from dagster_defs.partitions import cell_parts, cells
+from dagster_defs.progress import logged
+from dagster_defs.resources import Corpus
+from dagster_defs.tables import table_metadata
+
+NAME = "chunk_embeddings"
+
+
+@dg.asset(
+    name=NAME,
+    partitions_def=cells,
+    deps=["chunk_sets"],
+    group_name="index",
+    kinds={"lancedb", "huggingface"},
+    owners=OWNERS,
+    code_version="1",
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    automation_condition=when_out_of_date(),
+    metadata=table_metadata("embedded_chunks"),
+    description=(
+        "The vectors of a cell, with every model its strategies need. A text embedded before, "
+        "under any version, is not embedded again. A shard is replaced in one commit and served "
+        "when it is complete; readers follow the tag."
+    ),
+)
+def chunk_embeddings(
+    context: dg.AssetExecutionContext, corpus: Corpus
+) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
+    shards_of: dict[str, list[str]] = defaultdict(list)
+    for key in context.partition_keys:
+        version, shard = cell_parts(str(key))
+        shards_of[version].append(shard)
+    outcomes: dict[str, Outcome] = {}
+    for version, shards in shards_of.items():
+        outcomes |= _build_together(context, corpus, version, shards)
+    yield from report(context, outcomes)
+
+
+def _build_together(
+    context: dg.AssetExecutionContext, corpus: Corpus, version: str, shards: list[str]
+) -> dict[str, Outcome]:
+    """All shards of a version at once; one by one if that fails, so a fault stays with its own."""
+    try:
+        return _build(context, corpus, version, shards)
+    except Exception as error:
+        if len(shards) == 1:
+            return {cell(version, shards[0]): error}
+        outcomes: dict[str, Outcome] = {}
+        for shard in shards:
+            outcomes |= _build_together(context, corpus, version, [shard])
+        return outcomes
+
+
+def _build(
+    context: dg.AssetExecutionContext, corpus: Corpus, version: str, shards: list[str]
+) -> dict[str, Outcome]:
+    workspace = corpus.workspace
+    stamps = {s: wanted(corpus.config, workspace, NAME, cell(version, s)) for s in shards}
+    updates: dict[str, list[IndexUpdate]] = {shard: [] for shard in shards}
+    for index in corpus.config.indexes_of(version):
+        for update in _update(context, corpus, index, shards):
+            updates[update.shard].append(update)
+    outcomes: dict[str, Outcome] = {}
+    for shard, done in updates.items():
+        stamp = stamps[shard]
+        if stamp is not None:
+            workspace.stamps.write(NAME, stamp, cell(version, shard))
+        outcomes[cell(version, shard)] = Built(
+            digest(sorted((u.index_version, u.content_version) for u in done)), _metadata(done)
+        )
+    return outcomes
+
+
+def _update(
+    context: dg.AssetExecutionContext, corpus: Corpus, index: IndexVersion, shards: list[str]
+) -> list[IndexUpdate]:
+    started = time.monotonic()
+    updates = update_index(
+        corpus.workspace,
+        index,
+        shards,
+        corpus.embedder,
+        logged(context.log, f"{index.name}: embedded", "texts"),
+    )
+    seconds = (time.monotonic() - started) / len(updates)
+    for update in updates:
+        if update.changes:
+            counts = {**document_counts(update.changes), "rows": update.chunks, **_vectors([update])}
+            key = f"{update.index_version}|{update.shard}"
+            record_build(corpus.workspace, NAME, key, context.run_id, seconds, counts)
+    return updates
+
+
+def _vectors(updates: list[IndexUpdate]) -> dict[str, int]:
+    return {
+        "vectors_embedded": sum(u.vectors_embedded for u in updates),
+        "vectors_reused": sum(u.vectors_reused for u in updates),
+        "tokens_embedded": sum(u.tokens_embedded for u in updates),
+    }
+
+
+def _metadata(updates: list[IndexUpdate]) -> dict[str, Any]:
+    vectors = _vectors(updates)
+    asked = vectors["vectors_embedded"] + vectors["vectors_reused"]
+    return {
+        "dagster/row_count": sum(u.chunks for u in updates),
+        "indexes": ", ".join(u.index_version for u in updates) or "no strategy needs this version",
+        **vectors,
+        **({"cache_hit_rate": vectors["vectors_reused"] / asked} if asked else {}),
+        **(document_counts(updates[0].changes) if updates else {}),
+        "chunks_beyond_model_limit": sum(len(u.windowed) for u in updates),
+    }

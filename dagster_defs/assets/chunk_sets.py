@@ -1,0 +1,129 @@
+"""Asset: the chunks of every document under every chunker version, one partition a cell."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from chunking_assets.build_log import record_build
+from chunking_assets.chunk_sets.build import CHUNKS, ChunkSetUpdate, cell, update_chunk_sets
+from chunking_assets.config import Config
+from dagster_defs.assets.sources import OWNERS, declared_versions
+from dagster_defs.assets.summary import document_counts, documents_list, histogram
+from dagster_defs.automation import when_out_of_date
+from dagster_defs.cells import Outcome, Built, report
+from dagster_defs.inputs import wanted
+from dagster_defs.partitions import by_shard, by_version, cell_parts, cells
+from dagster_defs.progress import logged
+from dagster_defs.resources import Corpus
+from dagster_defs.tables import table_metadata
+
+NAME = "chunk_sets"
+
+
+@dg.asset(
+    name=NAME,
+    partitions_def=cells,
+    deps=[
+        dg.AssetDep("parsed_elements", partition_mapping=by_shard),
+        dg.AssetDep(declared_versions, partition_mapping=by_version),
+    ],
+    group_name="chunks",
+    kinds={"python", "parquet"},
+    owners=OWNERS,
+    code_version="1",
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    automation_condition=when_out_of_date(),
+    metadata=table_metadata("chunks"),
+    description=(
+        "Exact spans of the canonical text: `text == canonical[start:end]` for every chunk, and "
+        "`prefix + text` within the version's token budget. Only documents whose text or elements "
+        "changed are chunked again; all versions of a run share one tokenization of a document."
+    ),
+)
+def chunk_sets(
+    context: dg.AssetExecutionContext, corpus: Corpus
+) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
+    versions_of: dict[str, list[str]] = defaultdict(list)
+    for key in context.partition_keys:
+        version, shard = cell_parts(str(key))
+        versions_of[shard].append(version)
+    outcomes: dict[str, Outcome] = {}
+    for shard, versions in versions_of.items():
+        outcomes |= _build_together(context, corpus, shard, versions)
+    yield from report(context, outcomes)
+
+
+def _build_together(
+    context: dg.AssetExecutionContext, corpus: Corpus, shard: str, versions: list[str]
+) -> dict[str, Outcome]:
+    """All versions of a shard at once; one by one if that fails, so a fault stays with its own."""
+    try:
+        return _build(context, corpus, shard, versions)
+    except Exception as error:
+        if len(versions) == 1:
+            return {cell(versions[0], shard): error}
+        outcomes: dict[str, Outcome] = {}
+        for version in versions:
+            outcomes |= _build_together(context, corpus, shard, [version])
+        return outcomes
+
+
+def _build(
+    context: dg.AssetExecutionContext, corpus: Corpus, shard: str, names: list[str]
+) -> dict[str, Outcome]:
+    config, workspace = corpus.config, corpus.workspace
+    versions = [config.chunker_versions[name] for name in names]
+    for version in versions:
+        workspace.record_declaration("chunkers", version.name, version_declaration(config, version.name))
+    stamps = {name: wanted(config, workspace, NAME, cell(name, shard)) for name in names}
+    started = time.monotonic()
+    updates = update_chunk_sets(
+        workspace,
+        shard,
+        versions,
+        corpus.tokenizer,
+        logged(context.log, f"{shard}: chunked", "documents"),
+    )
+    seconds = (time.monotonic() - started) / len(updates)
+    outcomes: dict[str, Outcome] = {}
+    for update in updates:
+        key = cell(update.chunker_version, shard)
+        if update.changes:
+            counts = document_counts(update.changes)
+            counts |= {"rows": update.chunks, "chunks_redone": update.chunks_redone}
+            record_build(workspace, NAME, key, context.run_id, seconds, counts)
+        stamp = stamps[update.chunker_version]
+        if stamp is not None:
+            workspace.stamps.write(NAME, stamp, key)
+        outcomes[key] = Built(update.content_version, _metadata(corpus, update))
+    return outcomes
+
+
+def version_declaration(config: Config, name: str) -> dict[str, object]:
+    """What is recorded of a chunker version at its first use."""
+    version = config.chunker_versions[name]
+    model = config.embedding_models[version.tokenizer_model]
+    return {
+        **version.chunker.declaration(),
+        "tokenizer_model": version.tokenizer_model,
+        "tokenizer_fingerprint": model.tokenizer_fingerprint(),
+    }
+
+
+def _metadata(corpus: Corpus, update: ChunkSetUpdate) -> dict[str, Any]:
+    chunks = corpus.workspace.table(CHUNKS).read(
+        cell(update.chunker_version, update.shard), ["n_tokens", "doc_id"]
+    )
+    tokens = [] if chunks is None else chunks["n_tokens"].to_list()
+    budget = corpus.config.chunker_versions[update.chunker_version].chunker.max_tokens
+    return {
+        "dagster/row_count": update.chunks,
+        **document_counts(update.changes),
+        "chunks_redone": update.chunks_redone,
+        "mean_tokens": sum(tokens) / len(tokens) if tokens else 0.0,
+        "sizes": dg.MetadataValue.md(histogram(tokens, budget, "tokens")),
+        "changed": dg.MetadataValue.md(documents_list(update.changes)),
+    }

@@ -1,0 +1,50 @@
+"""Asset: the DuckDB file analysts open, rebuilt, verified, and flipped into place."""
+
+from typing import Any
+
+import dagster as dg
+
+from dagster_defs.assets.sources import OWNERS
+from dagster_defs.automation import when_out_of_date
+from dagster_defs.inputs import wanted
+from dagster_defs.partitions import every_partition
+from dagster_defs.resources import Corpus
+from evals.database import publish, strategy_rows
+
+NAME = "eval_tables"
+
+
+@dg.asset(
+    name=NAME,
+    deps=[
+        "strategy_comparison",
+        dg.AssetDep("ragas_scores", partition_mapping=every_partition),
+        "live_index",
+    ],
+    group_name="verdict",
+    kinds={"duckdb"},
+    owners=OWNERS,
+    code_version="1",
+    automation_condition=when_out_of_date(),
+    metadata={"dagster/uri": "evals/evals.duckdb below the workspace"},
+    description=(
+        "Documented tables and views in one DuckDB file. A build is verified before a link is "
+        "flipped to it, so whoever has the file open is never blocked and never blocks."
+    ),
+)
+def eval_tables(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
+    config, workspace = corpus.config, corpus.workspace
+    stamp = wanted(config, workspace, NAME)
+    published = publish(workspace, {"strategies": strategy_rows(config.strategies.values())})
+    if stamp is not None:
+        workspace.stamps.write(NAME, stamp)
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(published.build.stem),
+        metadata={
+            "path": dg.MetadataValue.path(str(published.path)),
+            "dagster/row_count": sum(published.rows.values()),
+            "rows": dg.MetadataValue.md(
+                "\n".join(f"- `{table}`: {rows:,}" for table, rows in published.rows.items())
+            ),
+        },
+    )

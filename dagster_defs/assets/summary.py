@@ -1,0 +1,58 @@
+"""What people read on an asset's page: counts, lists and pictures from a stage's result."""
+
+from collections.abc import Sequence
+
+from chunking_assets.raw_documents.changes import ChangeSet
+
+LISTED = 20
+
+
+def document_counts(changes: ChangeSet) -> dict[str, int]:
+    """Documents by what happened to them, as metadata and as columns of the build log."""
+    return {
+        "documents_added": len(changes.added),
+        "documents_changed": len(changes.changed),
+        "documents_removed": len(changes.removed),
+        "documents_unchanged": len(changes.unchanged),
+    }
+
+
+def documents_list(changes: ChangeSet) -> str:
+    """Markdown: which documents were added, changed and removed; the first few of each."""
+    lines = [
+        f"- {what} `{doc_id}`"
+        for what, documents in (
+            ("added", changes.added),
+            ("changed", changes.changed),
+            ("removed", changes.removed),
+        )
+        for doc_id in [*documents[:LISTED], *_more(documents)]
+    ]
+    return "\n".join(lines) or "nothing changed"
+
+
+def _more(documents: Sequence[str]) -> list[str]:
+    return [f"… and {len(documents) - LISTED} more"] if len(documents) > LISTED else []
+
+
+def histogram(values: Sequence[int], limit: int, label: str) -> str:
+    """Markdown with an inline SVG: how `values` are spread from 0 to `limit`, in 20 bars."""
+    from base64 import b64encode
+
+    bars = 20
+    counts = [0] * bars
+    for value in values:
+        counts[min(bars - 1, value * bars // max(1, limit))] += 1
+    tallest = max([*counts, 1])
+    rectangles = "".join(
+        f'<rect x="{20 + i * 18}" y="{90 - 70 * c / tallest:.1f}" width="16" '
+        f'height="{70 * c / tallest:.1f}" fill="#4f43dd"><title>{c}</title></rect>'
+        for i, c in enumerate(counts)
+    )
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="115" '
+        'font-family="sans-serif" font-size="11" fill="#888">'
+        f'{rectangles}<text x="20" y="105">0</text>'
+        f'<text x="380" y="105" text-anchor="end">{limit} {label}</text></svg>'
+    )
+    return f"![{label}](data:image/svg+xml;base64,{b64encode(svg.encode()).decode()})"

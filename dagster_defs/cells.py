@@ -1,0 +1,93 @@
+"""Results of one run over many partitions: an exact version, metadata and fate for each.
+
+Dagster stamps one data version on all partitions of a run, and one failure on all of them
+(dagster issues 18649, 34013). Here each partition is stated again with its own version, and a
+failing one fails alone.
+"""
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from chunking_assets.keys import digest
+
+DATA_VERSION = "dagster/data_version"
+USER_PROVIDED = "dagster/data_version_is_user_provided"
+PROVENANCE = ("dagster/input_", "dagster/code_version")
+
+
+@dataclass(frozen=True)
+class Built:
+    """A partition that is done: the version of its content, and what people look at."""
+
+    version: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+Outcome = Built | Exception
+
+
+def attempt(build: Callable[[], Built]) -> Outcome:
+    """Run one partition's work; its failure is its own."""
+    try:
+        return build()
+    except Exception as error:
+        error.add_note(traceback.format_exc(limit=-6))
+        return error
+
+
+def report(
+    context: dg.AssetExecutionContext, outcomes: Mapping[str, Outcome]
+) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
+    """Tell Dagster what became of each partition of this run.
+
+    Raises:
+        dg.Failure: some partitions failed; the others are recorded as materialized.
+    """
+    built = {key: o for key, o in outcomes.items() if isinstance(o, Built)}
+    failed = {key: o for key, o in outcomes.items() if isinstance(o, Exception)}
+    if failed:
+        for key, outcome in built.items():
+            yield _statement(context, key, outcome, {})
+        raise dg.Failure(
+            f"{len(failed)} of {len(outcomes)} partitions failed: "
+            + "; ".join(f"{key}: {error}" for key, error in list(failed.items())[:5]),
+            metadata={
+                key: dg.MetadataValue.text("\n".join([str(error), *error.__notes__]))
+                for key, error in failed.items()
+            },
+            allow_retries=False,
+        )
+    for key, outcome in built.items():
+        context.add_asset_metadata(dict(outcome.metadata), partition_key=key)
+    if len(built) == 1:
+        yield dg.MaterializeResult(data_version=dg.DataVersion(next(iter(built.values())).version))
+        return
+    versions = {key: outcome.version for key, outcome in built.items()}
+    yield dg.MaterializeResult(data_version=dg.DataVersion(digest(versions)))
+    provenance = _provenance(context, next(iter(built)))
+    for key, outcome in built.items():
+        context.log_event(_statement(context, key, outcome, provenance))
+
+
+def _statement(
+    context: dg.AssetExecutionContext, key: str, outcome: Built, provenance: Mapping[str, str]
+) -> dg.AssetMaterialization:
+    return dg.AssetMaterialization(
+        context.asset_key,
+        partition=key,
+        metadata=dict(outcome.metadata),
+        tags={**provenance, DATA_VERSION: outcome.version, USER_PROVIDED: "true"},
+    )
+
+
+def _provenance(context: dg.AssetExecutionContext, key: str) -> dict[str, str]:
+    """The input versions Dagster stamped on this run, to be kept when a partition is restated."""
+    records = context.instance.fetch_materializations(
+        dg.AssetRecordsFilter(context.asset_key, asset_partitions=[key]), limit=1
+    ).records
+    stamped = records[0].asset_materialization.tags if records else {}
+    return {tag: value for tag, value in (stamped or {}).items() if tag.startswith(PROVENANCE)}

@@ -1,0 +1,228 @@
+"""Asset checks, one evaluation a partition; blocking where a bad index would be served."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
+from chunking_assets.chunk_embeddings.reconcile import reconcile
+from chunking_assets.chunk_sets.verify import verify_chunk_set
+from chunking_assets.parsed_elements.build import DOCUMENTS
+from dagster_defs.partitions import cell_parts, cells, chunker_versions, corpus_shards
+from dagster_defs.resources import Corpus
+from evals.gold_questions.build import GOLD_QUESTIONS
+from evals.ragas_scores.build import RAGAS_SCORES
+
+LISTED = 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found in one partition."""
+
+    passed: bool
+    metadata: Mapping[str, Any]
+
+
+def partition_check(
+    name: str,
+    asset: str,
+    partitions_def: dg.PartitionsDefinition[Any],
+    look: Callable[[Corpus, str], Finding],
+    description: str,
+    *,
+    blocking: bool = False,
+) -> dg.AssetChecksDefinition:
+    """A check that looks at every partition of a run and says so for each.
+
+    Dagster records one evaluation without a partition when a run covers several; the others are
+    logged here, and the returned one blocks the step if any partition failed.
+    """
+    severity = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
+
+    @dg.asset_check(
+        name=name,
+        asset=asset,
+        partitions_def=partitions_def,
+        blocking=blocking,
+        description=description,
+    )
+    def check(context: dg.AssetCheckExecutionContext, corpus: Corpus) -> dg.AssetCheckResult:
+        keys = [str(key) for key in context.partition_keys]
+        findings = {key: look(corpus, key) for key in keys}
+        failed = [key for key, finding in findings.items() if not finding.passed]
+        if len(keys) == 1:
+            metadata = dict(findings[keys[0]].metadata)
+            return dg.AssetCheckResult(passed=not failed, severity=severity, metadata=metadata)
+        for key, finding in findings.items():
+            context.op_execution_context.log_event(
+                dg.AssetCheckEvaluation(
+                    asset_key=dg.AssetKey(asset),
+                    check_name=name,
+                    passed=finding.passed,
+                    partition=key,
+                    severity=severity,
+                    blocking=blocking,
+                    metadata={
+                        k: dg.MetadataValue.int(v)
+                        if isinstance(v, int)
+                        else dg.MetadataValue.text(str(v))
+                        for k, v in finding.metadata.items()
+                    },
+                )
+            )
+        return dg.AssetCheckResult(
+            passed=not failed,
+            severity=severity,
+            metadata={"failed": dg.MetadataValue.json(failed)},
+        )
+
+    return check
+
+
+def _listed(ids: tuple[str, ...]) -> str:
+    return ", ".join(ids[:LISTED]) + (" …" if len(ids) > LISTED else "") or "none"
+
+
+def _documents_parsed(corpus: Corpus, shard: str) -> Finding:
+    documents = corpus.workspace.table(DOCUMENTS).read(shard, ["doc_id", "status", "error"])
+    assert documents is not None
+    failed = documents.filter(~pl.col("status").is_in(["ok", "empty"]))
+    return Finding(
+        failed.is_empty(),
+        {
+            "documents": documents.height,
+            "failed": failed.height,
+            "worst": "; ".join(f"{d}: {s} ({e})" for d, s, e in failed.head(LISTED).iter_rows())
+            or "none",
+        },
+    )
+
+
+def _spans_exact(corpus: Corpus, key: str) -> Finding:
+    health = verify_chunk_set(corpus.workspace, *cell_parts(key))
+    return Finding(
+        not (health.inexact or health.uncovered or health.duplicates),
+        {
+            "chunks": health.chunks,
+            "inexact": _listed(health.inexact),
+            "documents_losing_text": _listed(health.uncovered),
+            "duplicate_ids": _listed(health.duplicates),
+            "over_budget": _listed(health.over_budget),
+        },
+    )
+
+
+def _reconciled(corpus: Corpus, key: str) -> Finding:
+    version, shard = cell_parts(key)
+    results = {
+        index.name: reconcile(corpus.workspace, index.name, shard)
+        for index in corpus.config.indexes_of(version)
+    }
+    return Finding(
+        all(r.agrees for r in results.values()),
+        {
+            "rows": sum(r.rows for r in results.values()),
+            "missing": _listed(tuple(c for r in results.values() for c in r.missing)),
+            "extra": _listed(tuple(c for r in results.values() for c in r.extra)),
+            "duplicate_ids": _listed(tuple(c for r in results.values() for c in r.duplicates)),
+            "other_vector": _listed(tuple(c for r in results.values() for c in r.other_vector)),
+            "unindexed_rows": sum(r.unindexed_rows for r in results.values()),
+        },
+    )
+
+
+def _within_model_limit(corpus: Corpus, key: str) -> Finding:
+    version, shard = cell_parts(key)
+    beyond: list[str] = []
+    for index in corpus.config.indexes_of(version):
+        rows = corpus.workspace.table(EMBEDDED_CHUNKS).read(ledger(index.name, shard))
+        if rows is not None:
+            beyond += rows.filter(pl.col("n_windows") > 1)["chunk_id"].to_list()
+    return Finding(
+        not beyond, {"chunks_beyond_limit": len(beyond), "chunk_ids": _listed(tuple(beyond))}
+    )
+
+
+def _gold_found(corpus: Corpus) -> Finding:
+    questions = corpus.workspace.table(GOLD_QUESTIONS).read(columns=["question_id", "status"])
+    assert questions is not None
+    stale = questions.filter(pl.col("status") == "stale")["question_id"].to_list()
+    return Finding(
+        not stale,
+        {"questions": questions.height, "stale": len(stale), "which": _listed(tuple(stale))},
+    )
+
+
+def _judged(corpus: Corpus, version: str) -> Finding:
+    strategies = [s.name for s in corpus.config.strategies_of(version)]
+    scores = corpus.workspace.table(RAGAS_SCORES).read_all(strategies, ["status", "error_kind"])
+    assert scores is not None
+    counts = dict(scores.group_by("status").len().iter_rows())
+    return Finding(not counts.get("error"), counts)
+
+
+documents_parsed = partition_check(
+    "documents_parsed",
+    "parsed_elements",
+    corpus_shards,
+    _documents_parsed,
+    "Every document of the shard has a canonical text; the others are listed with their error.",
+)
+spans_exact = partition_check(
+    "spans_exact",
+    "chunk_sets",
+    cells,
+    _spans_exact,
+    "Every chunk is the slice of the canonical text it says it is, ids are unique, and no "
+    "character is lost.",
+    blocking=True,
+)
+index_reconciled = partition_check(
+    "index_reconciled",
+    "chunk_embeddings",
+    cells,
+    _reconciled,
+    "The rows readers are served are exactly those the ledger states.",
+    blocking=True,
+)
+within_model_limit = partition_check(
+    "within_model_limit",
+    "chunk_embeddings",
+    cells,
+    _within_model_limit,
+    "No chunk is longer than the model reads at once; longer ones are read in windows and named.",
+)
+judged_without_errors = partition_check(
+    "judged_without_errors",
+    "ragas_scores",
+    chunker_versions,
+    _judged,
+    "No judgement failed. Skipped and not applicable rows are counted, not held against it.",
+)
+
+
+@dg.asset_check(
+    asset="gold_questions",
+    description="Every quote is still found in its document; stale questions are not scored.",
+)
+def gold_found(corpus: Corpus) -> dg.AssetCheckResult:
+    finding = _gold_found(corpus)
+    return dg.AssetCheckResult(
+        passed=finding.passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata=dict(finding.metadata),
+    )
+
+
+CHECKS = [
+    documents_parsed,
+    spans_exact,
+    index_reconciled,
+    within_model_limit,
+    gold_found,
+    judged_without_errors,
+]

@@ -1,0 +1,53 @@
+"""The code location: everything Dagster loads, listed once."""
+
+import os
+
+import dagster as dg
+
+from chunking_assets.workspace import Workspace
+from dagster_defs.assets.chunk_embeddings import chunk_embeddings
+from dagster_defs.assets.chunk_sets import chunk_sets, version_declaration
+from dagster_defs.assets.eval_tables import eval_tables
+from dagster_defs.assets.gold_questions import gold_questions
+from dagster_defs.assets.live_index import live_index
+from dagster_defs.assets.parsed_elements import parsed_elements
+from dagster_defs.assets.ragas_scores import ragas_scores
+from dagster_defs.assets.retrieval_scores import retrieval_scores
+from dagster_defs.assets.sources import declared_versions, raw_documents
+from dagster_defs.assets.strategy_comparison import strategy_comparison
+from dagster_defs.checks import CHECKS
+from dagster_defs.jobs import evaluate_everything, promote_job, roll_back_job
+from dagster_defs.partitions import CONFIG
+from dagster_defs.resources import Corpus
+from dagster_defs.schedules import nightly_evaluation
+from dagster_defs.sensors import keep_index_current, watch_documents
+
+os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")  # read once, at ragas' first use
+
+for _name in CONFIG.chunker_versions:
+    Workspace(CONFIG.home).check_declaration(
+        "chunkers", _name, version_declaration(CONFIG, _name)
+    )
+
+defs = dg.Definitions(
+    assets=[
+        raw_documents,
+        declared_versions,
+        parsed_elements,
+        chunk_sets,
+        chunk_embeddings,
+        gold_questions,
+        retrieval_scores,
+        ragas_scores,
+        strategy_comparison,
+        eval_tables,
+        live_index,
+    ],
+    asset_checks=CHECKS,
+    jobs=[evaluate_everything, promote_job, roll_back_job],
+    sensors=[watch_documents, keep_index_current],
+    schedules=[nightly_evaluation],
+    resources={"corpus": Corpus(config_file=str(CONFIG.file))},
+    # A process per step costs seconds; runs of different partitions go side by side instead.
+    executor=dg.in_process_executor,
+)

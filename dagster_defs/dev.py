@@ -1,0 +1,26 @@
+"""`python -m dagster_defs.dev`: the Dagster UI and daemon on this machine, state in the workspace."""
+
+import os
+import signal
+import sys
+
+from chunking_assets import config as configuration
+from chunking_assets.errors import CorpusError
+from dagster_defs.home import prepare_home
+
+
+def main() -> int:
+    try:
+        home = prepare_home(configuration.load().home)
+    except CorpusError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"Dagster state: {home}")
+    # A shell that starts us in the background ignores SIGINT, and Dagster stops by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = [sys.executable, "-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1"]
+    os.execv(command[0], [*command, *sys.argv[1:]])  # noqa: S606
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Jobs people start: promote a strategy, roll back, evaluate everything."""
+
+from typing import Any
+
+import dagster as dg
+
+from chunking_assets.errors import CorpusError
+from chunking_assets.live_index.promotion import promote, rollback
+from dagster_defs.resources import Corpus
+
+evaluate_everything = dg.define_asset_job(
+    "evaluate_everything",
+    selection=dg.AssetSelection.assets("retrieval_scores", "ragas_scores"),
+    description="Score every strategy of every chunker version again.",
+)
+
+
+class PromoteConfig(dg.Config):
+    """`strategy`: a name of corpus.yaml; `force` overrides the verdict and is recorded."""
+
+    strategy: str
+    reason: str = ""
+    force: bool = False
+
+
+class RollBackConfig(dg.Config):
+    """`reason` is kept with the event."""
+
+    reason: str = ""
+
+
+@dg.op(description="Make a strategy live if the gate lets it through.")
+def promote_strategy(context: dg.OpExecutionContext, config: PromoteConfig, corpus: Corpus) -> None:
+    strategies = corpus.config.strategies
+    if config.strategy not in strategies:
+        raise CorpusError(
+            f"unknown strategy {config.strategy!r}. Declared: {', '.join(strategies)}."
+        )
+    event = promote(
+        corpus.workspace,
+        strategies[config.strategy],
+        list(corpus.config.shards()),
+        reason=config.reason,
+        force=config.force,
+    )
+    _tell(context, event)
+
+
+@dg.op(description="Make live what was live before the last promotion.")
+def roll_back_promotion(
+    context: dg.OpExecutionContext, config: RollBackConfig, corpus: Corpus
+) -> None:
+    _tell(context, rollback(corpus.workspace, reason=config.reason))
+
+
+@dg.job(name="promote", description="Promote a strategy to the live index.")
+def promote_job() -> None:
+    promote_strategy()
+
+
+@dg.job(name="roll_back", description="Return the live index to what it was before.")
+def roll_back_job() -> None:
+    roll_back_promotion()
+
+
+def live_event(event: dict[str, Any]) -> dg.AssetMaterialization:
+    """The event as the live_index asset shows it."""
+    shown = ("action", "strategy", "previous", "verdict", "reason", "forced", "by")
+    return dg.AssetMaterialization(
+        "live_index",
+        metadata={key: event[key] for key in shown if event[key] is not None},
+        tags={"dagster/data_version": event["event_id"]},
+    )
+
+
+def _tell(context: dg.OpExecutionContext, event: dict[str, Any]) -> None:
+    context.log_event(live_event(event))
+    context.log.info(f"live: {event['strategy']} (was {event['previous'] or 'nothing'})")

@@ -1,0 +1,208 @@
+"""`python -m dagster_defs.materialize`: bring everything up to date once, and say what it did.
+
+The same decisions as the sensors take (observe, compare stamps, build what is out of date), in one
+process and in order, so a first run and a machine without a daemon need nothing else.
+"""
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.automation_tick_evaluation_context import (
+    build_run_requests_with_backfill_policies,
+)
+from dagster._core.definitions.events import AssetKeyPartitionKey
+from dagster._core.definitions.partitions.context import partition_loading_context
+
+from chunking_assets import config as configuration
+from chunking_assets.chunk_sets.build import cell
+from chunking_assets.config import Config
+from chunking_assets.errors import CorpusError
+from chunking_assets.live_index.promotion import live, promote
+from chunking_assets.raw_documents.listing import scan_settled
+from chunking_assets.workspace import WHOLE, Workspace
+from dagster_defs.home import prepare_home
+from dagster_defs.summary import Totals, print_summary, totals_since
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An asset, and the partitions it could have."""
+
+    asset: str
+    keys: Sequence[str]
+
+
+def stages(config: Config) -> Iterator[Stage]:
+    """Every asset that is built, in the order data flows."""
+    shards, versions = list(config.shards()), list(config.chunker_versions)
+    cells = [cell(version, shard) for version in versions for shard in shards]
+    yield Stage("parsed_elements", shards)
+    yield Stage("chunk_sets", cells)
+    yield Stage("chunk_embeddings", cells)
+    yield Stage("gold_questions", [WHOLE])
+    yield Stage("retrieval_scores", versions)
+    yield Stage("ragas_scores", versions)
+    yield Stage("strategy_comparison", [WHOLE])
+    yield Stage("eval_tables", [WHOLE])
+
+
+class Materializer:
+    """Builds what is out of date in one Dagster instance."""
+
+    def __init__(self, config: Config, instance: dg.DagsterInstance) -> None:
+        from dagster_defs.definitions import defs
+
+        self.config, self.instance = config, instance
+        self.workspace = Workspace(config.home)
+        plain = dg.Definitions(loggers={"console": _plain_logger})
+        merged = dg.Definitions.merge(defs, plain)
+        self.job = merged.resolve_implicit_global_asset_job_def()
+        self.graph = merged.resolve_asset_graph()
+        self.failures: list[str] = []
+
+    def observe(self) -> None:
+        """Report the documents and declarations that changed since they were last seen."""
+        from dagster_defs.sensors import observe
+
+        for name, collection in self.config.collections.items():
+            scan_settled(name, collection, self.config.root)
+        known = set(self.instance.get_dynamic_partitions("corpus_shard"))
+        new = [shard for shard in self.config.shards() if shard not in known]
+        if new:
+            self.instance.add_dynamic_partitions("corpus_shard", new)
+        for event in observe(self.config, self.workspace, self._seen()):
+            self.instance.report_runless_asset_event(event)
+
+    def _seen(self) -> dict[str, dict[str, str]]:
+        """The versions last reported, as the instance knows them."""
+        seen: dict[str, dict[str, str]] = {}
+        for asset, keys in (
+            ("raw_documents", list(self.config.shards())),
+            ("chunker_versions", list(self.config.chunker_versions)),
+        ):
+            for key in keys:
+                record = self.instance.get_latest_data_version_record(dg.AssetKey(asset), partition_key=key)
+                tags = record.asset_materialization.tags if record and record.asset_materialization else {}
+                seen.setdefault(asset, {})[key] = (tags or {}).get("dagster/data_version", "")
+        return seen
+
+    def build(self, stage: Stage, run_config: dict[str, Any] | None = None) -> int:
+        """Build the partitions of a stage that are out of date; how many there were."""
+        from dagster_defs.inputs import out_of_date
+
+        due = out_of_date(self.config, self.workspace, stage.asset, stage.keys)
+        for request in self._requests(stage, due):
+            result = self.job.execute_in_process(
+                instance=self.instance,
+                asset_selection=[dg.AssetKey(stage.asset)],
+                partition_key=request.partition_key,
+                tags=request.tags,
+                run_config=run_config or {},
+                raise_on_error=False,
+            )
+            if not result.success:
+                self.failures += [
+                    str(e.event_specific_data.error.message).strip().splitlines()[0]
+                    for e in result.get_step_failure_events()
+                ]
+        return len(due)
+
+    def _requests(self, stage: Stage, due: list[str]) -> list[dg.RunRequest]:
+        """Runs that cover many partitions each, as the daemon would launch them."""
+        if stage.keys == [WHOLE]:
+            return [dg.RunRequest()] if due else []
+        key = dg.AssetKey(stage.asset)
+        with partition_loading_context(dynamic_partitions_store=self.instance):
+            return list(
+                build_run_requests_with_backfill_policies(
+                    [AssetKeyPartitionKey(key, partition) for partition in due],
+                    self.graph,
+                    self.instance,
+                )
+            )
+
+
+@dg.logger(description="Only what an asset says, without ids and times.")
+def _plain_logger(context: dg.InitLoggerContext) -> logging.Logger:
+    class Plain(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            meta = getattr(record, "dagster_meta", {})
+            return f"    {meta.get('orig_message', record.getMessage())}"
+
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(Plain())
+    logger = logging.Logger("chunking_assets", level=logging.INFO)
+    logger.addHandler(handler)
+    return logger
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m dagster_defs.materialize", description=__doc__
+    )
+    parser.add_argument(
+        "--confirm-deletions",
+        metavar="SHARD",
+        action="append",
+        default=[],
+        help="take the documents missing from this shard as deleted, however many",
+    )
+    parser.add_argument(
+        "--promote-first",
+        action="store_true",
+        help="if nothing is live yet, promote the baseline strategy",
+    )
+    arguments = parser.parse_args()
+    try:
+        return _run(configuration.load(), arguments.confirm_deletions, arguments.promote_first)
+    except CorpusError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
+    from dagster_defs.jobs import live_event
+
+    prepare_home(config.home)
+    started = time.time()
+    with dg.DagsterInstance.get() as instance:
+        materializer = Materializer(config, instance)
+        materializer.observe()
+        for stage in stages(config):
+            run_config: dict[str, Any] = {}
+            if stage.asset == "parsed_elements" and confirmed:
+                run_config = {
+                    "ops": {"parsed_elements": {"config": {"confirm_deletions": confirmed}}}
+                }
+            begun = time.monotonic()
+            due = materializer.build(stage, run_config)
+            if due:
+                print(f"  {stage.asset:20} {due:3} built  {time.monotonic() - begun:6.1f} s")
+            if stage.asset == "chunk_embeddings" and promote_first and not materializer.failures:
+                _promote_baseline(config, instance, live_event)
+    totals: Totals = totals_since(Workspace(config.home), started)
+    print_summary(config, totals)
+    for failure in materializer.failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    return 1 if materializer.failures else 0
+
+
+def _promote_baseline(config: Config, instance: dg.DagsterInstance, as_event: Any) -> None:
+    workspace = Workspace(config.home)
+    if live(workspace) is None:
+        name = config.comparison.baseline or next(iter(config.strategies))
+        event = promote(
+            workspace, config.strategies[name], list(config.shards()), reason="the first one"
+        )
+        instance.report_runless_asset_event(as_event(event))
+        print(f"  live: {name} (the baseline, as nothing was live)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

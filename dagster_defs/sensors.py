@@ -1,0 +1,111 @@
+"""Sensors: one that looks for changed documents, one that keeps the index current."""
+
+import json
+from collections.abc import Iterator
+
+import dagster as dg
+
+from chunking_assets.config import Config
+from chunking_assets.errors import CorpusError
+from chunking_assets.parsed_elements.build import DOCUMENTS
+from chunking_assets.raw_documents.changes import ChangeSet, compare
+from chunking_assets.raw_documents.listing import FileIndex, Scan, content_version, scan
+from chunking_assets.workspace import Workspace
+from dagster_defs.assets.summary import document_counts, documents_list
+from dagster_defs.inputs import RAW_DOCUMENTS
+from dagster_defs.partitions import corpus_shards
+from dagster_defs.resources import Corpus
+
+CHUNKER_VERSIONS = "chunker_versions"
+
+
+@dg.sensor(
+    name="watch_documents",
+    minimum_interval_seconds=15,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=(
+        "Reports the shards whose documents changed, and chunker versions declared anew. A file "
+        "still being written is waited for; a folder that is gone deletes nothing."
+    ),
+)
+def watch_documents(
+    context: dg.SensorEvaluationContext, corpus: Corpus
+) -> dg.SensorResult | dg.SkipReason:
+    seen: dict[str, dict[str, str]] = json.loads(context.cursor or "{}")
+    try:
+        events = list(observe(corpus.config, corpus.workspace, seen))
+    except CorpusError as error:
+        return dg.SkipReason(str(error))
+    for event in events:
+        tags = event.tags or {}
+        versions = seen.setdefault(event.asset_key.to_user_string(), {})
+        versions[str(event.partition)] = tags["dagster/data_version"]
+    known = context.instance.get_dynamic_partitions(corpus_shards.name or "")
+    new = [shard for shard in corpus.config.shards() if shard not in known]
+    return dg.SensorResult(
+        asset_events=events,
+        dynamic_partitions_requests=[corpus_shards.build_add_request(new)] if new else [],
+        cursor=json.dumps(seen),
+        skip_reason=None if events else "no document and no declaration changed",
+    )
+
+
+def observe(
+    config: Config, workspace: Workspace, seen: dict[str, dict[str, str]]
+) -> Iterator[dg.AssetMaterialization]:
+    """One event for every shard and declaration that is not as it was `seen`.
+
+    The stamp of a shard is written with its event: the stages below compare with it. A shard with
+    a file still being written is left for the next look.
+    """
+    for name, collection in config.collections.items():
+        listing = scan(name, collection, config.root)
+        for shard in collection.shards_of(name):
+            if any(file.doc_id in listing.held for file in listing.files[shard]):
+                continue
+            yield from _observe_shard(workspace, shard, listing, seen.get(RAW_DOCUMENTS, {}))
+    for version in config.chunker_versions.values():
+        if seen.get(CHUNKER_VERSIONS, {}).get(version.name) != version.digest:
+            yield dg.AssetMaterialization(
+                CHUNKER_VERSIONS,
+                partition=version.name,
+                metadata={"kind": version.chunker.kind, "max_tokens": version.chunker.max_tokens},
+                tags={"dagster/data_version": version.digest},
+            )
+
+
+def _observe_shard(
+    workspace: Workspace, shard: str, listing: Scan, seen: dict[str, str]
+) -> Iterator[dg.AssetMaterialization]:
+    documents, _ = FileIndex(workspace.caches, shard).revisions(listing.files[shard])
+    version = content_version(documents)
+    workspace.stamps.write(RAW_DOCUMENTS, version, shard)
+    if seen.get(shard) == version:
+        return
+    changes = _changes(workspace, shard, {d.doc_id: d.doc_rev for d in documents})
+    yield dg.AssetMaterialization(
+        RAW_DOCUMENTS,
+        partition=shard,
+        metadata={
+            "dagster/row_count": len(documents),
+            **document_counts(changes),
+            "changed": dg.MetadataValue.md(documents_list(changes)),
+        },
+        tags={"dagster/data_version": version},
+    )
+
+
+def _changes(workspace: Workspace, shard: str, now: dict[str, str]) -> ChangeSet:
+    """Against what was last parsed."""
+    before = workspace.table(DOCUMENTS).read(shard, ["doc_id", "doc_rev"])
+    return compare({} if before is None else dict(before.iter_rows()), now)
+
+
+keep_index_current = dg.AutomationConditionSensorDefinition(
+    "keep_index_current",
+    target="*",
+    use_user_code_server=True,  # the condition is our own class
+    minimum_interval_seconds=15,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Starts what is out of date, in batches, once its inputs are settled.",
+)

@@ -1,0 +1,1 @@
+"""Evidence as exact quotes, located in the canonical text of each revision."""

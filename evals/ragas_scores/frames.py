@@ -1,0 +1,202 @@
+"""What this stage takes and gives: questions in, three tables and a summary out.
+
+A row exists for every question and metric whatever happened to it; a value exists only with status
+`ok`. The schemas are fixed, so an empty table is still a table.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Literal, TypeVar
+
+import polars as pl
+
+Schema = Mapping[str, pl.DataType | type[pl.DataType]]
+
+ANSWERS: Schema = {
+    "strategy": pl.String,
+    "question_id": pl.String,
+    "answer_key": pl.String,
+    "answerer": pl.String,
+    "status": pl.String,
+    "answer": pl.String,
+    "abstained": pl.Boolean,
+    "issues": pl.List(pl.String),
+    "error_kind": pl.String,
+    "error": pl.String,
+    "prompt_tokens": pl.Int64,
+    "completion_tokens": pl.Int64,
+}
+SCORES: Schema = {
+    "strategy": pl.String,
+    "question_id": pl.String,
+    "metric": pl.String,
+    "judge": pl.String,
+    "judge_key": pl.String,
+    "status": pl.String,
+    "value": pl.Float64,
+    "error_kind": pl.String,
+    "error": pl.String,
+    "n_statements": pl.Int64,
+    "n_supported": pl.Int64,
+    "calls": pl.Int64,
+    "cached_calls": pl.Int64,
+    "prompt_tokens": pl.Int64,
+    "completion_tokens": pl.Int64,
+    "latency_s": pl.Float64,
+}
+STATEMENTS: Schema = {
+    "strategy": pl.String,
+    "question_id": pl.String,
+    "metric": pl.String,
+    "statement": pl.Int64,
+    "text": pl.String,
+    "verdict": pl.Int64,
+    "reason": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class JudgedQuestion:
+    """A gold question and the contexts a strategy retrieved for it, best first.
+
+    `status` is `ok`, `unanswerable` (the documents do not hold the answer, which is the point), or
+    begins with `stale` when its evidence is no longer in the documents.
+    """
+
+    question_id: str
+    question: str
+    reference_answer: str
+    status: str
+    contexts: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerRow:
+    """One row of `answers`. `abstained` is null unless the model replied."""
+
+    strategy: str
+    question_id: str
+    answer_key: str | None = None
+    answerer: str | None = None
+    status: Literal["ok", "error", "skipped"]
+    answer: str | None = None
+    abstained: bool | None = None
+    issues: list[str] = field(default_factory=list)
+    error_kind: str | None = None
+    error: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRow:
+    """One row of `ragas_scores`. `value` is null unless `status` is `ok`.
+
+    `calls` are requests sent for the row, `cached_calls` replies that needed none; tokens are the
+    endpoint's count over `calls`, null once it did not say or when nothing was asked; `latency_s`
+    is the time spent in calls.
+    """
+
+    strategy: str
+    question_id: str
+    metric: str
+    judge: str | None = None
+    judge_key: str | None = None
+    status: Literal["ok", "error", "not_applicable", "stale", "skipped"]
+    value: float | None = None
+    error_kind: str | None = None
+    error: str | None = None
+    n_statements: int | None = None
+    n_supported: int | None = None
+    calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementRow:
+    """One row of `ragas_statements`: the judge's word on one statement of one score."""
+
+    strategy: str
+    question_id: str
+    metric: str
+    statement: int
+    text: str
+    verdict: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class MetricSummary:
+    """A metric over the questions it applies to.
+
+    `lower` and `upper` bound the mean there would be without failures: every missing score 0, or
+    every one 1. All three are None when nothing was scored.
+    """
+
+    n_scored: int
+    n_total: int
+    mean: float | None
+    lower: float | None
+    upper: float | None
+
+    @classmethod
+    def of(cls, statuses: Sequence[str], values: Sequence[float | None]) -> "MetricSummary":
+        """
+        >>> MetricSummary.of(["ok", "error", "not_applicable"], [0.5, None, None])
+        MetricSummary(n_scored=1, n_total=2, mean=0.5, lower=0.25, upper=0.75)
+        """
+        scored = [v for v in values if v is not None]
+        total = sum(status in ("ok", "error") for status in statuses)
+        if not scored:
+            return cls(0, total, None, None, None)
+        found, missing = sum(scored), total - len(scored)
+        return cls(
+            len(scored), total, found / len(scored), found / total, (found + missing) / total
+        )
+
+
+@dataclass(frozen=True)
+class JudgeSummary:
+    """What a run did. `skipped` says why nothing was judged, `stopped` what ended it early.
+
+    `carried_over` rows were taken from the last run; `requests` and tokens are this run's alone
+    (tokens None once the endpoint did not say); `adaptations` per model what its server did not
+    accept.
+    """
+
+    skipped: str | None = None
+    stopped: str | None = None
+    carried_over: int = 0
+    requests: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+    adaptations: dict[str, list[str]] = field(default_factory=dict)
+    metrics: dict[str, MetricSummary] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JudgedFrames:
+    """The tables `answers`, `ragas_scores` and `ragas_statements` of one strategy."""
+
+    answers: pl.DataFrame
+    scores: pl.DataFrame
+    statements: pl.DataFrame
+    summary: JudgeSummary = field(default_factory=JudgeSummary)
+
+
+Row = TypeVar("Row", AnswerRow, ScoreRow, StatementRow)
+
+
+def frame(rows: Sequence[Row], schema: Schema) -> pl.DataFrame:
+    return pl.DataFrame([asdict(row) for row in rows], schema=schema)
+
+
+def rows_of(table: pl.DataFrame, schema: Schema, kind: type[Row]) -> list[Row]:
+    """The rows of a table written before; none if it was written with other columns."""
+    if table.schema != pl.Schema(schema):
+        return []
+    return [kind(**row) for row in table.iter_rows(named=True)]

@@ -1,0 +1,1 @@
+"""Retrieval scored on character spans, through the code that serves."""

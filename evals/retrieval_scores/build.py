@@ -1,0 +1,190 @@
+"""Answer every gold question with a strategy, through the code that serves, and score it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
+from chunking_assets.embedding_models.model import Embedder, Progress
+from chunking_assets.keys import digest
+from chunking_assets.retrieval.hit import Hit
+from chunking_assets.retrieval.hit import Passage as Served
+from chunking_assets.retrieval.open import open_strategy
+from chunking_assets.retrieval.reader import Reader
+from chunking_assets.retrieval.strategy import Strategy
+from chunking_assets.workspace import Workspace
+from evals.gold_questions.build import Gold, read_gold
+from evals.retrieval_scores.measure import Cutoff
+from evals.retrieval_scores.score import evidence_by_question, score_question
+from evals.retrieval_scores.spans import Passage
+
+RETRIEVAL_SCORES, RETRIEVED_CHUNKS = "retrieval_scores", "retrieved_chunks"
+SERVED_PASSAGES = "served_passages"
+
+SCORER = 1
+"""Raised when the same passages and evidence would be scored otherwise."""
+
+CUTOFFS = ("5", "10", "500t", "1000t", "2000t", "served")
+RECORDED_RANKS = 20
+SHOWN = ("recall@5", "precision@5", "mrr@10", "ndcg@10", "recall@1000t", "recall@served")
+
+SCORES_SCHEMA = pl.Schema(
+    {
+        "strategy": pl.String,
+        "strategy_digest": pl.String,
+        "question_id": pl.String,
+        "metric": pl.String,
+        "cutoff": pl.String,
+        "value": pl.Float64,
+    }
+)
+RETRIEVED_SCHEMA = pl.Schema(
+    {
+        "strategy": pl.String,
+        "question_id": pl.String,
+        "rank": pl.Int64,
+        "chunk_id": pl.String,
+        "doc_id": pl.String,
+        "start": pl.Int64,
+        "end": pl.Int64,
+        "n_tokens": pl.Int64,
+        "score": pl.Float64,
+        "vector_score": pl.Float64,
+        "bm25_score": pl.Float64,
+    }
+)
+SERVED_SCHEMA = pl.Schema(
+    {
+        "strategy": pl.String,
+        "question_id": pl.String,
+        "rank": pl.Int64,
+        "doc_id": pl.String,
+        "text": pl.String,
+        "n_tokens": pl.Int64,
+    }
+)
+
+
+@dataclass(frozen=True)
+class ScoresUpdate:
+    """Mean scores of one strategy; `asked` is 0 when nothing had changed."""
+
+    strategy: str
+    version: str
+    rows: int
+    asked: int
+    means: dict[str, float]
+
+
+def update_retrieval_scores(
+    workspace: Workspace,
+    strategy: Strategy,
+    shards: Sequence[str],
+    embedder: Callable[[str], Embedder],
+    progress: Progress | None = None,
+) -> ScoresUpdate:
+    """Score one strategy on the gold questions as they are now, unless nothing changed.
+
+    Raises:
+        CorpusError: the gold questions or the index are not there yet.
+    """
+    gold = read_gold(workspace)
+    indexed = [
+        (shard, manifest.version)
+        for shard in shards
+        if (
+            manifest := workspace.table(EMBEDDED_CHUNKS).manifest(
+                ledger(strategy.index.name, shard)
+            )
+        )
+    ]
+    inputs = digest("retrieval_scores", SCORER, strategy.digest, gold.version, indexed)
+    table = workspace.table(RETRIEVAL_SCORES)
+    manifest = table.manifest(strategy.name)
+    asked = 0
+    if manifest is None or manifest.version != inputs:
+        reader = open_strategy(workspace, strategy, lambda: embedder(strategy.index.model_name))
+        scores, retrieved, served, asked = _ask(reader, strategy, gold, progress)
+        workspace.table(RETRIEVED_CHUNKS).replace(retrieved, strategy.name, version=inputs)
+        workspace.table(SERVED_PASSAGES).replace(served, strategy.name, version=inputs)
+        details = {"golden_version": gold.version}
+        table.replace(scores, strategy.name, version=inputs, details=details)
+    rows = table.read(strategy.name)
+    assert rows is not None
+    return ScoresUpdate(strategy.name, inputs, rows.height, asked, _means(rows))
+
+
+def _ask(
+    reader: Reader, strategy: Strategy, gold: Gold, progress: Progress | None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, int]:
+    evidence = evidence_by_question(gold.evidence)
+    questions = gold.questions.filter(pl.col("status") != "stale")
+    scores: list[dict[str, Any]] = []
+    retrieved: list[dict[str, Any]] = []
+    served: list[dict[str, Any]] = []
+    for number, (question_id, question, status) in enumerate(
+        questions.select("question_id", "question", "status").iter_rows(), 1
+    ):
+        ranked = reader.rank(question)
+        key = {"strategy": strategy.name, "question_id": question_id}
+        retrieved += [{**key, **_row(rank, hit)} for rank, hit in _numbered(ranked)]
+        served += [
+            {
+                **key,
+                "rank": rank,
+                "doc_id": passage.doc_id,
+                "text": passage.text,
+                "n_tokens": passage.n_tokens,
+            }
+            for rank, passage in enumerate(reader.passages(reader.chosen(ranked)), 1)
+        ]
+        if status == "active":
+            by_cutoff = {
+                cutoff: spans_of(passages_within(reader, ranked, cutoff)) for cutoff in CUTOFFS
+            }
+            for (metric, cutoff), value in score_question(by_cutoff, evidence[question_id]).items():
+                scores.append({**key, "metric": metric, "cutoff": cutoff, "value": value})
+        if progress:
+            progress(number, questions.height)
+    return (
+        pl.DataFrame(
+            [{**row, "strategy_digest": strategy.digest} for row in scores], schema=SCORES_SCHEMA
+        ),
+        pl.DataFrame(retrieved, schema=RETRIEVED_SCHEMA),
+        pl.DataFrame(served, schema=SERVED_SCHEMA),
+        questions.height,
+    )
+
+
+def passages_within(reader: Reader, ranked: list[Hit], cutoff: str) -> list[Served]:
+    """What the reader would hand on at a cutoff: its own limits, another k, or a token budget."""
+    limit = Cutoff.parse(cutoff)
+    return reader.passages(reader.chosen(ranked, k=limit.passages, token_budget=limit.tokens))
+
+
+def _numbered(ranked: list[Hit]) -> list[tuple[int, Hit]]:
+    return list(enumerate(ranked[:RECORDED_RANKS], 1))
+
+
+def _row(rank: int, hit: Hit) -> dict[str, Any]:
+    columns = RETRIEVED_SCHEMA.keys() - {"strategy", "question_id", "rank"}
+    return {"rank": rank, **{column: getattr(hit, column) for column in columns}}
+
+
+def spans_of(passages: list[Served]) -> list[Passage]:
+    """The spans of each passage in order; its tokens are counted once, with its first span."""
+    return [
+        Passage(passage.doc_id, start, end, 0 if number else passage.n_tokens)
+        for passage in passages
+        for number, (start, end) in enumerate(passage.spans)
+    ]
+
+
+def _means(rows: pl.DataFrame) -> dict[str, float]:
+    means = rows.group_by(pl.concat_str("metric", "cutoff", separator="@")).agg(
+        pl.col("value").mean()
+    )
+    found = dict(means.iter_rows())
+    return {name: found[name] for name in SHOWN if name in found}

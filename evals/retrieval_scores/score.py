@@ -1,0 +1,51 @@
+"""One question's scores: every metric at every cutoff, from passages and located evidence."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from evals.retrieval_scores.registry import METRICS
+from evals.retrieval_scores.spans import Convention, Evidence, Passage, Retrieval, Span
+
+
+def score_question(
+    passages_by_cutoff: Mapping[str, Sequence[Passage]],
+    evidence: Evidence,
+    convention: Convention = "half-open",
+) -> dict[tuple[str, str], float]:
+    """Scores by (metric, cutoff); always finite, and 0 where nothing was retrieved.
+
+    `passages_by_cutoff` holds, best first, the passages within each cutoff (see `Cutoff.take`);
+    `evidence` holds for each quote its occurrences.
+
+    Raises:
+        ValueError: there is no evidence: stale and unanswerable questions have no such scores.
+
+    >>> passages = [Passage("a", 0, 10, 3)]
+    >>> scores = score_question({"5": passages}, [[Span("a", 5, 15)]])
+    >>> scores["recall", "5"], scores["precision", "5"], scores["hit", "5"]
+    (0.5, 0.5, 0.0)
+    """
+    return {
+        (name, cutoff): metric(retrieval)
+        for cutoff, passages in passages_by_cutoff.items()
+        for retrieval in [Retrieval(passages, evidence, convention)]
+        for name, metric in METRICS.items()
+    }
+
+
+def evidence_by_question(gold_evidence: pl.DataFrame) -> dict[str, list[list[Span]]]:
+    """The `gold_evidence` rows as `score_question` wants them, by question id.
+
+    Questions with a quote that was not found are left out: they are stale.
+    """
+    rows = gold_evidence.sort("question_id", "evidence", "occurrence")
+    stale = set(rows.filter(pl.col("start").is_null())["question_id"])
+    quotes: dict[str, dict[int, list[Span]]] = {}
+    for question, number, doc_id, start, end in rows.select(
+        "question_id", "evidence", "doc_id", "start", "end"
+    ).iter_rows():
+        if question not in stale:
+            occurrences = quotes.setdefault(question, {}).setdefault(number, [])
+            occurrences.append(Span(doc_id, start, end))
+    return {question: list(by_number.values()) for question, by_number in quotes.items()}

@@ -1,0 +1,1 @@
+"""Which strategy is better on these questions, and whether these questions can tell."""

@@ -1,0 +1,51 @@
+create view score_coverage as
+with
+counted as (
+    select
+        strategy,
+        metric,
+        -- What the metric applies to. A failure or an omission is missing; where there is nothing
+        -- to judge, or the evidence is gone, there is nothing to miss.
+        count(*) filter (where status in ('ok', 'error', 'skipped')) as n_total,
+        count(*) filter (where status = 'ok') as n_scored,
+        count(*) filter (where status = 'error') as n_error,
+        count(*) filter (where status = 'not_applicable') as n_not_applicable,
+        count(*) filter (where status = 'stale') as n_stale,
+        count(*) filter (where status = 'skipped') as n_skipped,
+        count(distinct judge) filter (where status = 'ok') as n_judges,
+        avg(value) as mean_scored,
+        coalesce(sum(value), 0) as sum_scored
+    from ragas_scores
+    group by strategy, metric
+)
+select
+    strategy,
+    metric,
+    n_total,
+    n_scored,
+    n_error,
+    n_not_applicable,
+    n_stale,
+    n_skipped,
+    n_scored / nullif(n_total, 0) as coverage,
+    mean_scored,
+    sum_scored / nullif(n_total, 0) as mean_if_missing_0,
+    (sum_scored + n_total - n_scored) / nullif(n_total, 0) as mean_if_missing_1,
+    n_judges
+from counted
+order by metric, strategy;
+
+comment on view score_coverage is 'How much of a judged mean was really judged. Two strategies whose bounds overlap cannot be told apart by these judgements.';
+comment on column score_coverage.strategy is 'The strategy.';
+comment on column score_coverage.metric is 'faithfulness or context_recall.';
+comment on column score_coverage.n_total is 'Questions the metric applies to: n_scored + n_error + n_skipped.';
+comment on column score_coverage.n_scored is 'Questions with a value.';
+comment on column score_coverage.n_error is 'Judgements that failed: refused, truncated, timed out ...';
+comment on column score_coverage.n_not_applicable is 'Questions with nothing to judge, such as an answer that says the contexts do not hold it. Not in n_total.';
+comment on column score_coverage.n_stale is 'Questions whose evidence is gone. Not in n_total.';
+comment on column score_coverage.n_skipped is 'Questions not judged: no judge is configured, or they are beyond the configured number.';
+comment on column score_coverage.coverage is 'n_scored over n_total; NULL if it applies to none.';
+comment on column score_coverage.mean_scored is 'Mean of the values there are; NULL if there are none.';
+comment on column score_coverage.mean_if_missing_0 is 'The mean if every missing value were 0.';
+comment on column score_coverage.mean_if_missing_1 is 'The mean if every missing value were 1.';
+comment on column score_coverage.n_judges is 'Different judges behind the values; over 1 the mean mixes what cannot be compared.';

@@ -1,0 +1,94 @@
+"""What several stages' tests share: the default model, converted once, and a tiny one."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chunking_assets.embedding_models.e5_small import E5Small
+from chunking_assets.embedding_models.model import Embedder
+from chunking_assets.embedding_models.onnx_folder import OnnxFolder
+
+TINY_WORDS = ("[UNK]", "[BEGIN]", "[END]", "red", "green", "blue", "sea", "zero", "broken", "huge")
+
+
+@pytest.fixture(scope="session")
+def models_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the default model is converted, once a session; $CORPUS_TEST_MODELS keeps it longer."""
+    kept = os.environ.get("CORPUS_TEST_MODELS")
+    if kept:
+        return Path(kept).absolute()
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return shared / "models"
+
+
+@pytest.fixture(scope="session")
+def e5(models_folder: Path) -> Embedder:
+    return E5Small().embedder(models_folder)
+
+
+@pytest.fixture
+def tiny_folder(tmp_path: Path) -> Callable[..., Path]:
+    """Writes an ONNX model that looks its tokens up in a random table, as an export would be."""
+
+    def write(name: str = "tiny", *, seed: int = 0, **described: object) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        _write_tiny_onnx(folder / "model.onnx", seed)
+        _write_tiny_tokenizer(folder / "tokenizer.json")
+        description = {"dimensions": 4, "max_tokens": 8, "pooling": "mean", **described}
+        (folder / "model.json").write_text(json.dumps(description))
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def tiny(tiny_folder: Callable[..., Path]) -> Embedder:
+    folder = tiny_folder()
+    return OnnxFolder(path=str(folder)).embedder(folder)
+
+
+def _write_tiny_onnx(file: Path, seed: int) -> None:
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    table = np.random.default_rng(seed).normal(size=(len(TINY_WORDS), 4)).astype(np.float32)
+    table[[TINY_WORDS.index("[BEGIN]"), TINY_WORDS.index("[END]")]] = 0
+    table[TINY_WORDS.index("zero")] = 0
+    table[TINY_WORDS.index("broken")] = np.nan
+    table[TINY_WORDS.index("huge")] = np.inf
+    state = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["b", "s", 4])
+    ids, mask = (
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["b", "s"])
+        for name in ("input_ids", "attention_mask")
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])],
+        "tiny",
+        [ids, mask],
+        [state],
+        [numpy_helper.from_array(table, "table")],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        str(file),
+    )
+
+
+def _write_tiny_tokenizer(file: Path) -> None:
+    from tokenizers import Tokenizer, pre_tokenizers, processors
+    from tokenizers.models import WordLevel
+
+    ids = {word: number for number, word in enumerate(TINY_WORDS)}
+    tokenizer = Tokenizer(WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[BEGIN] $A [END]", special_tokens=[("[BEGIN]", 1), ("[END]", 2)]
+    )
+    tokenizer.enable_truncation(3)  # exporters leave such settings behind
+    tokenizer.save(str(file))

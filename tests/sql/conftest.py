@@ -1,0 +1,343 @@
+"""A small workspace in which every table has rows, and its published database."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from chunking_assets.workspace import Workspace
+from evals.database import publish
+
+DAY_1, DAY_2, DAY_3 = (datetime(2026, 11, day, 12, tzinfo=UTC) for day in (1, 2, 3))
+
+
+def _strategies() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "strategy": ["small", "large", "never-run"],
+            "chunker_version": ["recursive-200@1", "recursive-400@1", "markdown-400@1"],
+            "chunker_kind": ["recursive", "recursive", "markdown"],
+            "embedding_model": ["e5-small"] * 3,
+            "profile": ["vector-5", "hybrid-5", "hybrid-5"],
+            "search": ["vector", "hybrid", "hybrid"],
+            "k": [5, 5, 5],
+            "settings": ['{"profile": {"k": 5}}'] * 3,
+            "strategy_digest": ["s1", "l2", "n1"],
+        }
+    )
+
+
+def _tables() -> dict[str, pl.DataFrame]:
+    """As the stages write them: `start`, `end`, `at` and `by` under their Parquet names."""
+    return {
+        "documents": pl.DataFrame(
+            {
+                "doc_id": ["kb/a.md", "kb/b.md", "kb/scan.pdf"],
+                "collection": ["kb"] * 3,
+                "path": ["a.md", "b.md", "scan.pdf"],
+                "doc_rev": ["r1", "r2", "r3"],
+                "media_type": ["text/markdown", "text/markdown", "application/pdf"],
+                "size": [120, 80, 9000],
+                "modified_at": [DAY_1, DAY_1, DAY_2],
+                "status": ["ok", "ok", "unsupported"],
+                "error": [None, None, "no reader for application/pdf"],
+                "cure": [None, None, "Convert it to Markdown, or exclude it."],
+                "parser": ["markdown", "markdown", ""],
+                "parse_key": ["p1", "p2", "p3"],
+                "text": ["Refunds take five days. Fees apply.", "Chargebacks take ten days.", ""],
+                "text_sha": ["t1", "t2", "t3"],
+                "elements_sha": ["e1", "e2", "e3"],
+                "n_chars": [35, 26, 0],
+                "n_elements": [1, 1, 0],
+            }
+        ),
+        "elements": pl.DataFrame(
+            {
+                "doc_id": ["kb/a.md", "kb/b.md"],
+                "ordinal": [0, 0],
+                "kind": ["paragraph", "paragraph"],
+                "level": [0, 0],
+                "start": [0, 0],
+                "end": [35, 26],
+                "heading_path": [["Refunds"], []],
+                "language": pl.Series([None, None], dtype=pl.String),
+                "attributes": ["{}", '{"page": 1}'],
+            }
+        ),
+        "chunks": pl.DataFrame(
+            {
+                "chunker_version": ["recursive-200@1"] * 3 + ["recursive-400@1"],
+                "chunk_id": ["c1", "c2", "c3", "c4"],
+                "doc_id": ["kb/a.md", "kb/b.md", "kb/b.md", "kb/a.md"],
+                "ordinal": [0, 0, 1, 0],
+                "start": [0, 0, 13, 0],
+                "end": [23, 13, 26, 35],
+                "text": ["Refunds take five days.", "same", "same", "Refunds and fees."],
+                "prefix": ["", "", "", "Refunds\n"],
+                "n_tokens": [5, 3, 4, 9],
+                "n_chars": [23, 4, 4, 17],
+                "heading_path": [["Refunds"], [], [], ["Refunds"]],
+                "over_budget": [False, False, True, False],
+                "text_sha": ["x1", "x2", "x2", "x4"],
+                "chunkset_key": ["k1", "k2", "k2", "k4"],
+            }
+        ),
+        "embedded_chunks": pl.DataFrame(
+            {
+                "index_version": ["recursive-200@1+e5-small"] * 3 + ["recursive-400@1+e5-small"],
+                "chunk_id": ["c1", "c2", "c3", "c4"],
+                "doc_id": ["kb/a.md", "kb/b.md", "kb/b.md", "kb/a.md"],
+                "shard": ["kb"] * 4,
+                "vec_key": ["v1", "v2", "v2", "v1"],
+                "n_tokens": [8, 6, 6, 8],
+                "n_windows": [1, 1, 1, 2],
+            }
+        ),
+        "gold_questions": pl.DataFrame(
+            {
+                "question_id": ["q1", "q2", "q3", "q4"],
+                "question": ["How long do refunds take?", "Prazo?", "Old?", "Weather?"],
+                "answer": ["Five days.", "Dez dias.", "Gone.", ""],
+                "language": ["en", "pt", "en", "en"],
+                "tags": [["time", "time"], ["time", "chargeback"], [], []],
+                "answerable": [True, True, True, False],
+                "status": ["active", "active", "stale", "unanswerable"],
+                "reason": [None, None, "evidence 1: the quote is gone", None],
+                "file": ["questions/en.yaml", "questions/pt.yaml", "questions/en.yaml", "x.yaml"],
+                "n_evidence": [1, 1, 1, 0],
+            }
+        ),
+        "gold_evidence": pl.DataFrame(
+            {
+                "question_id": ["q1", "q2", "q2", "q3"],
+                "evidence": [1, 1, 1, 1],
+                "doc_id": ["kb/a.md", "kb/b.md", "kb/b.md", "kb/scan.pdf"],
+                "quote": ["five days", "ten days", "ten days", "no longer said"],
+                "occurrence": [1, 1, 2, 0],
+                "start": [13, 17, 20, None],
+                "end": [22, 25, 28, None],
+                "status": ["found", "ambiguous", "ambiguous", "missing_quote"],
+            }
+        ),
+        "retrieved_chunks": pl.DataFrame(
+            {
+                "strategy": ["small", "small", "large", "large"],
+                "question_id": ["q1", "q2", "q1", "q2"],
+                "rank": [1, 1, 1, 1],
+                "chunk_id": ["c1", "c1", "c4", "replaced"],
+                "doc_id": ["kb/a.md", "kb/a.md", "kb/a.md", "kb/b.md"],
+                "start": [0, 0, 0, 0],
+                "end": [23, 23, 35, 20],
+                "n_tokens": [8, 8, 12, 12],
+                "score": [0.9, 0.4, 0.9, 0.5],
+                "vector_score": [0.9, 0.4, 0.9, 0.5],
+                "bm25_score": pl.Series([None, None, 3.2, 1.1], dtype=pl.Float64),
+            }
+        ),
+        "retrieval_scores": _retrieval_scores(),
+        "answers": pl.DataFrame(
+            {
+                "strategy": ["small", "large"],
+                "question_id": ["q1", "q1"],
+                "answer_key": ["a1", "a2"],
+                "answerer": ["model@host", "model@host"],
+                "status": ["ok", "error"],
+                "answer": ["Five days.", None],
+                "abstained": [False, None],
+                "issues": [["uncited: Five days."], []],
+                "error_kind": [None, "refused"],
+                "error": [None, "the model refused"],
+                "prompt_tokens": [120, None],
+                "completion_tokens": [9, None],
+            }
+        ),
+        "ragas_scores": _ragas_scores(),
+        "ragas_statements": pl.DataFrame(
+            {
+                "strategy": ["small", "small"],
+                "question_id": ["q1", "q1"],
+                "metric": ["faithfulness", "faithfulness"],
+                "statement": [1, 2],
+                "text": ["Refunds take five days.", "Refunds are free."],
+                "verdict": [1, 0],
+                "reason": ["said", "fees apply"],
+            }
+        ),
+        "strategy_comparisons": pl.DataFrame(
+            {
+                "metric": ["recall@5", "recall@5", "precision@5"],
+                "baseline": ["small"] * 3,
+                "strategy": ["large", "small", "large"],
+                "n_questions": [2] * 3,
+                "n_documents": [2] * 3,
+                "baseline_mean": [0.5, 0.5, 0.4],
+                "mean": [0.75, 0.5, 0.3],
+                "difference": [0.25, 0.0, -0.1],
+                "ci_low": [-0.5, 0.0, -0.4],
+                "ci_high": [1.0, 0.0, 0.2],
+                "p_value": [0.5, 1.0, 0.6],
+                "p_holm": [0.5, 1.0, 0.6],
+                "p_best": [0.7, 0.3, 0.4],
+                "minimum_detectable_difference": [0.6, None, 0.6],
+                "verdict": ["cannot tell", "baseline", "cannot tell"],
+                "is_primary": [True, True, False],
+                "seed": [1] * 3,
+                "resamples": [10_000] * 3,
+                "confidence": [0.95] * 3,
+            }
+        ),
+        "question_changes": pl.DataFrame(
+            {
+                "baseline": ["small", "small"],
+                "strategy": ["large", "large"],
+                "question_id": ["q1", "q2"],
+                "change": ["lost", "won"],
+                "metric": ["recall@5", "recall@5"],
+                "baseline_value": [1.0, 0.0],
+                "value": [0.5, 1.0],
+            }
+        ),
+        "promotions": pl.DataFrame(
+            {
+                "event_id": ["1", "2", "3"],
+                "at": [DAY_1, DAY_2, DAY_3],
+                "action": ["promote", "promote", "rollback"],
+                "strategy": ["small", "large", "small"],
+                "previous": [None, "small", "large"],
+                "verdict": [None, "cannot tell", None],
+                "reason": ["first", "faster", "complaints"],
+                "forced": [False, True, False],
+                "by": ["ana", "ana", "rui"],
+            }
+        ),
+        "builds": pl.DataFrame(
+            {
+                "at": [DAY_1, DAY_1, DAY_2],
+                "run_id": ["r1", "r2", "r3"],
+                "asset": ["parsed_elements", "chunk_embeddings", "chunk_embeddings"],
+                "partition": ["kb", "recursive-200@1|kb", "recursive-200@1|kb"],
+                "documents_added": [3, 2, 0],
+                "documents_changed": [0, 0, 1],
+                "documents_removed": [0, 0, 0],
+                "documents_unchanged": [0, 0, 1],
+                "documents_failed": [1, 0, 0],
+                "rows": [3, 3, 3],
+                "chunks_redone": [None, None, None],
+                "vectors_embedded": [None, 2, 1],
+                "vectors_reused": [None, 1, 2],
+                "tokens_embedded": [None, 14, 6],
+                "seconds": [0.5, 2.0, 1.0],
+            }
+        ),
+    }
+
+
+def _retrieval_scores() -> pl.DataFrame:
+    values = {
+        ("small", "s1", "q1"): {"recall@5": 1.0, "precision@5": 0.4, "context_tokens@5": 8.0},
+        ("small", "s1", "q2"): {"recall@5": 0.0, "precision@5": 0.0, "context_tokens@5": 10.0},
+        # Measured before the evidence was edited away: no view may average it.
+        ("small", "s1", "q3"): {"recall@5": 1.0},
+        ("large", "l1", "q1"): {"recall@5": 0.5, "recall@1000t": 0.5, "context_tokens@5": 12.0},
+        ("large", "l1", "q2"): {"recall@5": 1.0, "recall@1000t": 1.0, "context_tokens@5": 12.0},
+    }
+    return pl.DataFrame(
+        [
+            (strategy, digest, question, *measure.split("@"), value)
+            for (strategy, digest, question), scores in values.items()
+            for measure, value in scores.items()
+        ],
+        schema=["strategy", "strategy_digest", "question_id", "metric", "cutoff", "value"],
+        orient="row",
+    )
+
+
+def _ragas_scores(
+    rows: list[tuple[str, str, str, float | None]] | None = None,
+) -> pl.DataFrame:
+    """Faithfulness rows from (strategy, question, status, value)."""
+    rows = rows or [
+        ("small", "q1", "ok", 0.5),
+        ("small", "q2", "ok", 1.0),
+        ("small", "q3", "error", None),
+        ("small", "q4", "not_applicable", None),
+        ("large", "q1", "skipped", None),
+    ]
+    return pl.DataFrame(
+        {
+            "strategy": [r[0] for r in rows],
+            "question_id": [r[1] for r in rows],
+            "metric": ["faithfulness"] * len(rows),
+            "judge": ["judge@host" if r[2] == "ok" else None for r in rows],
+            "judge_key": ["j"] * len(rows),
+            "status": [r[2] for r in rows],
+            "value": pl.Series([r[3] for r in rows], dtype=pl.Float64),
+            **dict.fromkeys(
+                ("error_kind", "error"), pl.Series([None] * len(rows), dtype=pl.String)
+            ),
+            **dict.fromkeys(
+                (
+                    "n_statements",
+                    "n_supported",
+                    "calls",
+                    "cached_calls",
+                    "prompt_tokens",
+                    "completion_tokens",
+                ),
+                [1] * len(rows),
+            ),
+            "latency_s": [0.1] * len(rows),
+        }
+    )
+
+
+@pytest.fixture
+def tables() -> dict[str, pl.DataFrame]:
+    return _tables()
+
+
+@pytest.fixture
+def strategies() -> pl.DataFrame:
+    return _strategies()
+
+
+@pytest.fixture
+def ragas_scores() -> Callable[[list[tuple[str, str, str, float | None]]], pl.DataFrame]:
+    return _ragas_scores
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "corpus")
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Every table has rows; `chunks` in two partitions. Published."""
+    workspace = Workspace(tmp_path_factory.mktemp("filled"))
+    for name, rows in _tables().items():
+        if name == "chunks":
+            for (version,), part in rows.partition_by("chunker_version", as_dict=True).items():
+                workspace.table(name).replace(part, f"{version}|kb", version="1")
+        else:
+            workspace.table(name).replace(rows, version="1")
+    publish(workspace, {"strategies": _strategies()})
+    return workspace
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Nothing was ever written. Published."""
+    workspace = Workspace(tmp_path_factory.mktemp("empty"))
+    publish(workspace)
+    return workspace
+
+
+@pytest.fixture
+def rows(filled: Workspace) -> Iterator[Callable[[str], list[dict[str, object]]]]:
+    """Run a query on the filled database; one dict a row."""
+    with duckdb.connect(filled.eval_database, read_only=True) as connection:
+        yield lambda query: connection.sql(query).pl().to_dicts()

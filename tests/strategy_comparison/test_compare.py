@@ -1,0 +1,214 @@
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from chunking_assets.errors import CorpusError
+from evals.strategy_comparison.compare import CHANGES_SCHEMA, TABLE_SCHEMA, Comparison, compare
+from evals.strategy_comparison.verdict import explain
+
+QUESTIONS = [f"q{number:02}" for number in range(60)]
+CLUSTERS = {question: f"d{number % 15}" for number, question in enumerate(QUESTIONS)}
+
+
+def scores(measure: str = "recall@5", **values: np.ndarray | list[float | None]) -> pl.DataFrame:
+    metric, cutoff = measure.split("@")
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "strategy": [strategy] * len(column),
+                "question_id": QUESTIONS[: len(column)],
+                "metric": metric,
+                "cutoff": cutoff,
+                "value": column,
+            },
+            schema_overrides={"value": pl.Float64},
+        )
+        for strategy, column in values.items()
+    )
+
+
+def random_scores(seed: int = 0) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    base = random.uniform(0.3, 0.6, 60)
+
+    def near(effect: float) -> np.ndarray:
+        return np.clip(base + effect + random.normal(0, 0.05, 60), 0, 1)
+
+    return scores(base=base, good=near(0.2), bad=near(-0.2), same=near(0.0))
+
+
+def run(frame: pl.DataFrame, baseline: str = "base", **settings) -> Comparison:
+    return compare(frame, CLUSTERS, baseline, **{"resamples": 2000, **settings})
+
+
+def rows(comparison: Comparison) -> dict[str, dict]:
+    return {row["strategy"]: row for row in comparison.table.iter_rows(named=True)}
+
+
+def test_better_worse_and_cannot_tell_are_named_best_first() -> None:
+    table = run(random_scores()).table
+    assert list(table.select("strategy", "verdict").iter_rows())[0] == ("good", "better")
+    assert dict(table.select("strategy", "verdict").iter_rows()) == {
+        "good": "better",
+        "base": "baseline",
+        "same": "cannot tell",
+        "bad": "worse",
+    }
+    assert dict(table.schema) == TABLE_SCHEMA
+    assert table["mean"].to_list() == sorted(table["mean"], reverse=True)
+
+
+def test_every_row_says_how_it_was_made() -> None:
+    table = run(random_scores(), seed=7, confidence=0.9).table
+    made = table.select("metric", "baseline", "seed", "resamples", "confidence").unique()
+    assert made.rows() == [("recall@5", "base", 7, 2000, 0.9)]
+    assert table["n_questions"].unique().to_list() == [60]
+    assert table["n_documents"].unique().to_list() == [15]
+
+
+def test_the_baseline_differs_from_itself_by_nothing() -> None:
+    row = rows(run(random_scores()))["base"]
+    assert (row["difference"], row["ci_low"], row["ci_high"], row["p_holm"]) == (0, 0, 0, 1)
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    frame = random_scores()
+    one, other = run(frame), run(frame.sample(fraction=1, shuffle=True, seed=3))
+    assert_frame_equal(one.table, other.table, check_exact=True)
+    assert_frame_equal(one.changes, other.changes, check_exact=True)
+
+
+def test_identical_strategies_cannot_be_told_apart() -> None:
+    column = list(np.linspace(0, 1, 60))
+    comparison = run(scores(base=column, twin=column))
+    row = rows(comparison)["twin"]
+    assert (row["verdict"], row["difference"]) == ("cannot tell", 0)
+    assert explain(row) == "cannot tell: every question scores the same"
+    assert not comparison.table.select(pl.selectors.float().is_nan().any()).row(0).count(True)
+
+
+def test_many_equal_strategies_rarely_yield_a_winner() -> None:
+    random, wins = np.random.default_rng(3), 0
+    for _ in range(30):
+        base = random.uniform(0, 1, 60)
+        others = {f"s{n}": np.clip(base + random.normal(0, 0.3, 60), 0, 1) for n in range(8)}
+        table = run(scores(base=np.clip(base + random.normal(0, 0.3, 60), 0, 1), **others)).table
+        wins += table["verdict"].is_in(["better", "worse"]).any()
+    assert wins <= 4
+
+
+def test_exploratory_metrics_are_marked_and_corrected_among_themselves() -> None:
+    frame = pl.concat(
+        [
+            random_scores(),
+            random_scores(1).with_columns(metric=pl.lit("precision")),
+            random_scores(2).with_columns(metric=pl.lit("mrr"), cutoff=pl.lit("10")),
+        ]
+    )
+    alone, together = run(random_scores()).table, run(frame).table
+    assert together["metric"].unique(maintain_order=True).to_list() == [
+        "recall@5",
+        "precision@5",
+        "mrr@10",
+    ]
+    assert_frame_equal(together.filter("is_primary"), alone, check_exact=True)
+    exploratory = together.filter(~pl.col("is_primary") & (pl.col("verdict") != "baseline"))
+    assert exploratory.height == 6
+    assert exploratory["p_holm"].min() == pytest.approx(6 * exploratory["p_value"].min())
+
+
+def test_a_primary_metric_listed_as_exploratory_is_compared_once() -> None:
+    table = run(random_scores(), exploratory=("recall@5",)).table
+    assert table["is_primary"].to_list() == [True] * 4
+
+
+def test_fewer_tokens_are_better() -> None:
+    base = np.linspace(500, 900, 60)
+    frame = scores("context_tokens@5", base=base, lean=base - 200 + np.arange(60) % 7)
+    comparison = run(frame, primary="context_tokens@5")
+    row = rows(comparison)["lean"]
+    assert (row["verdict"], row["p_best"]) == ("better", 1)
+    assert "better: -197.1 tokens" in explain(row)
+    assert comparison.table["strategy"].to_list() == ["lean", "base"]
+    assert comparison.changes.is_empty()
+
+
+def test_questions_not_scored_on_both_sides_are_left_out_and_shown() -> None:
+    column: list[float | None] = [0.5] * 60
+    holes = [None if n < 10 else float("nan") if n < 20 else 1.0 for n in range(60)]
+    row = rows(run(scores(base=column, other=holes)))["other"]
+    assert (row["n_questions"], row["difference"]) == (40, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("count", "clusters", "reason"),
+    [
+        (9, CLUSTERS, "9 questions, 10 are needed"),
+        (60, {q: f"d{n % 2}" for n, q in enumerate(QUESTIONS)}, "2 documents, 3 are needed"),
+    ],
+)
+def test_too_little_to_go_by_is_said(count: int, clusters: dict[str, str], reason: str) -> None:
+    frame = scores(base=[0.0] * count, other=[1.0] * count)
+    row = rows(compare(frame, clusters, "base", resamples=500))["other"]
+    assert row["verdict"] == "cannot tell"
+    assert explain(row) == f"cannot tell: {reason}"
+
+
+def test_a_strategy_without_a_common_question_is_a_row_that_says_so() -> None:
+    half = 30
+    frame = scores(base=[0.5] * half + [None] * half, other=[None] * half + [0.5] * half)
+    row = rows(run(frame))["other"]
+    assert (row["n_questions"], row["difference"], row["verdict"]) == (0, None, "cannot tell")
+    assert explain(row) == "cannot tell: no question was scored for both"
+
+
+def test_cannot_tell_comes_with_what_the_questions_could_show() -> None:
+    row = rows(run(random_scores()))["same"]
+    shown = 100 * row["minimum_detectable_difference"]
+    assert explain(row).endswith(f"points, these questions could show {shown:.1f}")
+
+
+def test_a_verdict_comes_with_its_interval_and_p() -> None:
+    text = explain(rows(run(random_scores()))["good"])
+    assert text.startswith("better: +2")
+    assert "95% interval +" in text
+    assert text.endswith("after Holm)")
+
+
+def test_a_question_is_won_or_lost_when_half_of_the_metric_moves() -> None:
+    base, other = [0.5] * 60, [0.5] * 60
+    base[:4], other[:4] = [0.0, 1.0, 0.2, 0.7], [1.0, 0.4, 0.69, 0.2]
+    changes = run(scores(base=base, other=other)).changes
+    assert dict(changes.schema) == CHANGES_SCHEMA
+    assert changes.rows() == [
+        ("base", "other", "q01", "lost", "recall@5", 1.0, 0.4),
+        ("base", "other", "q03", "lost", "recall@5", 0.7, 0.2),
+        ("base", "other", "q00", "won", "recall@5", 0.0, 1.0),
+    ]
+
+
+def test_a_baseline_on_its_own_is_one_row() -> None:
+    table = run(scores(base=[0.5] * 60)).table
+    assert table.select("strategy", "verdict", "p_best").rows() == [("base", "baseline", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("frame", "settings", "said"),
+    [
+        (random_scores(), {"baseline": "gone"}, "the baseline 'gone' has no recall@5 score"),
+        (random_scores(), {"primary": "hit@5"}, "the baseline 'base' has no hit@5 score"),
+        (pl.concat([random_scores()] * 2), {}, "several recall@5 scores of question"),
+        (
+            random_scores().with_columns(question_id=pl.lit("x") + pl.col("question_id")),
+            {},
+            "no document to group it by",
+        ),
+        (random_scores().clear(), {}, "has no recall@5 score"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_error_with_the_cure(
+    frame: pl.DataFrame, settings: dict, said: str
+) -> None:
+    with pytest.raises(CorpusError, match=said):
+        run(frame, **settings)
