@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,7 @@ from rich.table import Table
 
 from chunking_assets import config as configuration
 from chunking_assets.chunk_embeddings.build import update_index
+from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import CHUNKS, cell, update_chunk_sets
 from chunking_assets.config import Config
 from chunking_assets.embedding_models.model import Embedder, Tokenizer
@@ -33,7 +35,7 @@ from chunking_assets.retrieval.open import open_strategy
 from chunking_assets.retrieval.reader import Reader
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
-from evals.retrieval_scores.build import passages_within, spans_of
+from evals.retrieval_scores.build import hits_within, spans_of
 from evals.retrieval_scores.score import score_question
 from evals.retrieval_scores.spans import Convention, Span
 
@@ -49,7 +51,7 @@ PUBLISHED = [
 """Recall and precision in percent with text-embedding-3-large, 5 chunks retrieved: Smith and
 Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024."""
 
-CONFIGURATION = {
+CONFIGURATION: dict[str, dict[str, dict[str, Any]]] = {
     "embedding_models": {"e5-small": {"kind": "e5-small"}},
     "chunkers": {
         "fixed-200@1": {"kind": "fixed", "max_tokens": 200},
@@ -151,25 +153,25 @@ class Run:
     def index(self) -> None:
         config, collection = self.config, self.config.collections[COLLECTION]
         with self.seconds.stage("load the model"):
-            self.tokenizer(), self.embedder()
+            self.tokenizer()
+            self.embedder()
         with self.seconds.stage("parse"):
             update_documents(self.workspace, COLLECTION, COLLECTION, collection, config.root)
         for version in config.chunker_versions.values():
             with self.seconds.stage(f"chunk {version.name}"):
                 update_chunk_sets(self.workspace, COLLECTION, [version], self.tokenizer)
-            task = self.bar.add_task(f"embed {version.name}")
-            with self.seconds.stage(f"embed {version.name}"):
-                for index in config.indexes_of(version.name):
-                    update_index(
-                        self.workspace,
-                        index,
-                        [COLLECTION],
-                        self.embedder,
-                        lambda done, total, task=task: self.bar.update(
-                            task, completed=done, total=total
-                        ),
-                    )
-            self.bar.remove_task(task)
+            for index in config.indexes_of(version.name):
+                self._embed(index)
+
+    def _embed(self, index: IndexVersion) -> None:
+        task = self.bar.add_task(f"embed {index.name}")
+
+        def progress(done: int, total: int) -> None:
+            self.bar.update(task, completed=done, total=total)
+
+        with self.seconds.stage(f"embed {index.name}"):
+            update_index(self.workspace, index, [COLLECTION], self.embedder, progress)
+        self.bar.remove_task(task)
 
     def reader(self, strategy: Strategy) -> Reader:
         return open_strategy(self.workspace, strategy, self.embedder)
@@ -183,10 +185,8 @@ class Run:
         values: dict[str, list[float]] = {}
         with self.seconds.stage(f"ask {strategy.name}"):
             for question in questions:
-                passages = passages_within(reader, reader.rank(question.text), "served")
-                scores = score_question(
-                    {"served": spans_of(passages)}, question.evidence, convention
-                )
+                hits = hits_within(reader, reader.rank(question.text), "served")
+                scores = score_question({"served": spans_of(hits)}, question.evidence, convention)
                 for (metric, _), value in scores.items():
                     values.setdefault(metric, []).append(value)
                 self.bar.advance(task)

@@ -133,9 +133,7 @@ class Config:
 
     def strategies_of(self, chunker_version: str) -> list[Strategy]:
         return [
-            s
-            for s in self.strategies.values()
-            if s.index.chunker_version.name == chunker_version
+            s for s in self.strategies.values() if s.index.chunker_version.name == chunker_version
         ]
 
     def question_files(self) -> list[Path]:
@@ -239,7 +237,7 @@ def _config_error(file: Path, prefix: str, error: ValidationError) -> ConfigErro
 def _declared(
     file: Path, key: str, entry: dict[str, Any], registry: Mapping[str, type[Any]]
 ) -> Any:
-    kind = entry.get("kind")
+    kind = str(entry.get("kind"))
     if kind not in registry:
         raise ConfigError(
             file, f"{key}.kind", f"unknown kind {kind!r}", f"Choose one of: {', '.join(registry)}."
@@ -255,9 +253,7 @@ def _chunker_version(
 ) -> ChunkerVersion:
     key = f"chunkers.{name}"
     if not VERSION_NAME.fullmatch(name):
-        raise ConfigError(
-            file, key, "is not a version name", "Write name@n, e.g. recursive-400@1."
-        )
+        raise ConfigError(file, key, "is not a version name", "Write name@n, e.g. recursive-400@1.")
     chunker: Chunker = _declared(file, key, entry, CHUNKERS)
     tokenizer = chunker.tokenizer or next(iter(models))
     if tokenizer not in models:
@@ -266,9 +262,7 @@ def _chunker_version(
         name=name,
         chunker=chunker,
         tokenizer_model=tokenizer,
-        digest=digest(
-            "chunker", chunker.declaration(), models[tokenizer].tokenizer_fingerprint()
-        ),
+        digest=digest("chunker", chunker.declaration(), models[tokenizer].tokenizer_fingerprint()),
     )
 
 
@@ -331,7 +325,8 @@ def _check_names(file: Path, settings: _File) -> None:
                     "Use lower-case letters, digits, dots and hyphens.",
                 )
     shards = [
-        shard for name, collection in settings.collections.items()
+        shard
+        for name, collection in settings.collections.items()
         for shard in collection.shards_of(name)
     ]
     for shard in shards:
@@ -357,9 +352,7 @@ def _check_world(config: Config) -> None:
             )
     baseline = config.comparison.baseline
     if baseline is not None and baseline not in config.strategies:
-        raise _unknown(
-            config.file, "comparison.baseline", baseline, "strategy", config.strategies
-        )
+        raise _unknown(config.file, "comparison.baseline", baseline, "strategy", config.strategies)
 
 
 def describe(config: Config) -> Iterator[str]:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import polars as pl
@@ -142,9 +143,7 @@ class Table:
             for file in manifest.files
         ]
 
-    def read(
-        self, partition: str = WHOLE, columns: list[str] | None = None
-    ) -> pl.DataFrame | None:
+    def read(self, partition: str = WHOLE, columns: list[str] | None = None) -> pl.DataFrame | None:
         """The rows of one partition, or None if it was never written."""
         if self.manifest(partition) is None:
             return None
@@ -283,14 +282,15 @@ def _json(content: object) -> bytes:
     return json.dumps(content, ensure_ascii=False, sort_keys=True, indent=1).encode()
 
 
-def _read_json(file: Path) -> dict[str, object] | None:
+def _read_json(file: Path) -> dict[str, Any] | None:
     try:
         content = file.read_bytes()
     except FileNotFoundError:
         return None
     try:
-        return json.loads(content)
+        found: dict[str, Any] = json.loads(content)
     except ValueError as error:
         raise CorpusError(
             f"{file} is damaged ({error}). Remove it and run again: it will be rebuilt."
         ) from error
+    return found

@@ -6,7 +6,7 @@ failing one fails alone.
 """
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,13 +30,22 @@ class Built:
 Outcome = Built | Exception
 
 
-def attempt(build: Callable[[], Built]) -> Outcome:
-    """Run one partition's work; its failure is its own."""
+def attempt_each(keys: Iterable[str], build: Callable[[str], Built]) -> dict[str, Outcome]:
+    """Build partition by partition; the failure of one is its own."""
+    return {key: _attempt(key, build) for key in map(str, keys)}
+
+
+def _attempt(key: str, build: Callable[[str], Built]) -> Outcome:
     try:
-        return build()
+        return build(key)
     except Exception as error:
-        error.add_note(traceback.format_exc(limit=-6))
-        return error
+        return noted(error)
+
+
+def noted(error: Exception) -> Exception:
+    """The error with the end of its traceback as a note, to be shown with its partition."""
+    error.add_note("".join(traceback.format_exception(error, limit=-6)))
+    return error
 
 
 def report(
@@ -56,7 +65,9 @@ def report(
             f"{len(failed)} of {len(outcomes)} partitions failed: "
             + "; ".join(f"{key}: {error}" for key, error in list(failed.items())[:5]),
             metadata={
-                key: dg.MetadataValue.text("\n".join([str(error), *error.__notes__]))
+                key: dg.MetadataValue.text(
+                    "\n".join([str(error), *getattr(error, "__notes__", [])])
+                )
                 for key, error in failed.items()
             },
             allow_retries=False,

@@ -59,7 +59,7 @@ def partition_check(
             return dg.AssetCheckResult(passed=not failed, severity=severity, metadata=metadata)
         for key, finding in findings.items():
             context.op_execution_context.log_event(
-                dg.AssetCheckEvaluation(
+                dg.AssetCheckEvaluation(  # type: ignore[arg-type]  # recorded, if not annotated
                     asset_key=dg.AssetKey(asset),
                     check_name=name,
                     passed=finding.passed,

@@ -25,9 +25,7 @@ from dagster_defs.sensors import keep_index_current, watch_documents
 os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")  # read once, at ragas' first use
 
 for _name in CONFIG.chunker_versions:
-    Workspace(CONFIG.home).check_declaration(
-        "chunkers", _name, version_declaration(CONFIG, _name)
-    )
+    Workspace(CONFIG.home).check_declaration("chunkers", _name, version_declaration(CONFIG, _name))
 
 defs = dg.Definitions(
     assets=[

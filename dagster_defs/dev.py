@@ -1,4 +1,4 @@
-"""`python -m dagster_defs.dev`: the Dagster UI and daemon on this machine, state in the workspace."""
+"""`python -m dagster_defs.dev`: the Dagster UI and daemon, with their state in the workspace."""
 
 import os
 import signal
@@ -20,6 +20,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [sys.executable, "-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1"]
     os.execv(command[0], [*command, *sys.argv[1:]])  # noqa: S606
+    return None
 
 
 if __name__ == "__main__":

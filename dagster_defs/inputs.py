@@ -14,12 +14,12 @@ from chunking_assets.live_index.promotion import live
 from chunking_assets.parsed_elements.build import DOCUMENTS
 from chunking_assets.parsed_elements.registry import PARSERS, parser_fingerprint
 from chunking_assets.workspace import WHOLE, Table, Workspace
-from evals.database import content_inputs, strategy_rows
+from dagster_defs.partitions import cell_parts
+from evals.database import published_inputs, strategy_rows
 from evals.gold_questions.build import GOLD_QUESTIONS
-from evals.ragas_scores.build import RAGAS_SCORES, judge_identity
+from evals.ragas_scores.build import judge_identity
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
 from evals.strategy_comparison.build import STRATEGY_COMPARISONS
-from dagster_defs.partitions import cell_parts
 
 RAW_DOCUMENTS = "raw_documents"
 
@@ -35,9 +35,7 @@ def wanted(config: Config, workspace: Workspace, asset: str, key: str = WHOLE) -
     return WANTED[asset](config, workspace, key)
 
 
-def out_of_date(
-    config: Config, workspace: Workspace, asset: str, keys: Sequence[str]
-) -> list[str]:
+def out_of_date(config: Config, workspace: Workspace, asset: str, keys: Sequence[str]) -> list[str]:
     """Those of `keys` that are out of date, in their order."""
     return [key for key in keys if is_out_of_date(config, workspace, asset, key)]
 
@@ -84,7 +82,9 @@ def _gold_questions(config: Config, workspace: Workspace, key: str) -> str | Non
 def _retrieval_scores(config: Config, workspace: Workspace, version: str) -> str | None:
     gold = workspace.table(GOLD_QUESTIONS).manifest()
     partitions = [
-        ledger(index.name, shard) for index in config.indexes_of(version) for shard in config.shards()
+        ledger(index.name, shard)
+        for index in config.indexes_of(version)
+        for shard in config.shards()
     ]
     indexed = _versions(workspace.table(EMBEDDED_CHUNKS), partitions)
     if gold is None or indexed is None:
@@ -118,7 +118,7 @@ def _eval_tables(config: Config, workspace: Workspace, key: str) -> str | None:
     if workspace.table(STRATEGY_COMPARISONS).manifest() is None:
         return None
     strategies = strategy_rows(config.strategies.values())
-    return digest("eval_tables", content_inputs(workspace, {"strategies": strategies}))
+    return digest("eval_tables", published_inputs(workspace, {"strategies": strategies}))
 
 
 def _versions(table: Table, partitions: list[str]) -> list[tuple[str, str]] | None:

@@ -5,7 +5,6 @@ process and in order, so a first run and a machine without a daemon need nothing
 """
 
 import argparse
-import logging
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from dagster._core.definitions.automation_tick_evaluation_context import (
 )
 from dagster._core.definitions.events import AssetKeyPartitionKey
 from dagster._core.definitions.partitions.context import partition_loading_context
+from rich.console import Console
 
 from chunking_assets import config as configuration
 from chunking_assets.chunk_sets.build import cell
@@ -27,7 +27,11 @@ from chunking_assets.live_index.promotion import live, promote
 from chunking_assets.raw_documents.listing import scan_settled
 from chunking_assets.workspace import WHOLE, Workspace
 from dagster_defs.home import prepare_home
+from dagster_defs.progress import EVERY_SECONDS, listeners
 from dagster_defs.summary import Totals, print_summary, totals_since
+
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+"""Dagster's own log goes to the instance, where the UI shows it, and not to the terminal."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,8 @@ class Materializer:
 
         self.config, self.instance = config, instance
         self.workspace = Workspace(config.home)
-        plain = dg.Definitions(loggers={"console": _plain_logger})
-        merged = dg.Definitions.merge(defs, plain)
-        self.job = merged.resolve_implicit_global_asset_job_def()
-        self.graph = merged.resolve_asset_graph()
+        self.job = defs.resolve_implicit_global_asset_job_def()
+        self.graph = defs.resolve_asset_graph()
         self.failures: list[str] = []
 
     def observe(self) -> None:
@@ -87,8 +89,14 @@ class Materializer:
             ("chunker_versions", list(self.config.chunker_versions)),
         ):
             for key in keys:
-                record = self.instance.get_latest_data_version_record(dg.AssetKey(asset), partition_key=key)
-                tags = record.asset_materialization.tags if record and record.asset_materialization else {}
+                record = self.instance.get_latest_data_version_record(
+                    dg.AssetKey(asset), partition_key=key
+                )
+                tags = (
+                    record.asset_materialization.tags
+                    if record and record.asset_materialization
+                    else {}
+                )
                 seen.setdefault(asset, {})[key] = (tags or {}).get("dagster/data_version", "")
         return seen
 
@@ -103,13 +111,13 @@ class Materializer:
                 asset_selection=[dg.AssetKey(stage.asset)],
                 partition_key=request.partition_key,
                 tags=request.tags,
-                run_config=run_config or {},
+                run_config={**QUIET, **(run_config or {})},
                 raise_on_error=False,
             )
             if not result.success:
                 self.failures += [
-                    str(e.event_specific_data.error.message).strip().splitlines()[0]
-                    for e in result.get_step_failure_events()
+                    f"{event.step_key}: {event.step_failure_data.error_display_string}"
+                    for event in result.get_step_failure_events()
                 ]
         return len(due)
 
@@ -128,24 +136,35 @@ class Materializer:
             )
 
 
-@dg.logger(description="Only what an asset says, without ids and times.")
-def _plain_logger(context: dg.InitLoggerContext) -> logging.Logger:
-    class Plain(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            meta = getattr(record, "dagster_meta", {})
-            return f"    {meta.get('orig_message', record.getMessage())}"
+class _Display:
+    """Progress on the terminal: one line that changes; where there is none, a line now and then."""
 
-    handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(Plain())
-    logger = logging.Logger("chunking_assets", level=logging.INFO)
-    logger.addHandler(handler)
-    return logger
+    def __init__(self) -> None:
+        self._console = Console(highlight=False)
+        self._status = self._console.status("looking for changes")
+        self._printed = time.monotonic()
+
+    def __enter__(self) -> "_Display":
+        listeners.append(self.show)
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+        listeners.remove(self.show)
+
+    def show(self, line: str) -> None:
+        self._status.update(line)
+        if not self._console.is_terminal and time.monotonic() - self._printed > EVERY_SECONDS:
+            self._printed = time.monotonic()
+            self._console.print(f"    {line}")
+
+    def done(self, line: str) -> None:
+        self._console.print(f"  {line}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m dagster_defs.materialize", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m dagster_defs.materialize", description=__doc__)
     parser.add_argument(
         "--confirm-deletions",
         metavar="SHARD",
@@ -167,25 +186,18 @@ def main() -> int:
 
 
 def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
-    from dagster_defs.jobs import live_event
-
     prepare_home(config.home)
     started = time.time()
-    with dg.DagsterInstance.get() as instance:
+    with dg.DagsterInstance.get() as instance, _Display() as display:
         materializer = Materializer(config, instance)
         materializer.observe()
         for stage in stages(config):
-            run_config: dict[str, Any] = {}
-            if stage.asset == "parsed_elements" and confirmed:
-                run_config = {
-                    "ops": {"parsed_elements": {"config": {"confirm_deletions": confirmed}}}
-                }
             begun = time.monotonic()
-            due = materializer.build(stage, run_config)
+            due = materializer.build(stage, _run_config(stage, confirmed))
             if due:
-                print(f"  {stage.asset:20} {due:3} built  {time.monotonic() - begun:6.1f} s")
+                display.done(f"{stage.asset:20} {due:3} built  {time.monotonic() - begun:6.1f} s")
             if stage.asset == "chunk_embeddings" and promote_first and not materializer.failures:
-                _promote_baseline(config, instance, live_event)
+                _promote_baseline(config, instance, display)
     totals: Totals = totals_since(Workspace(config.home), started)
     print_summary(config, totals)
     for failure in materializer.failures:
@@ -193,15 +205,23 @@ def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
     return 1 if materializer.failures else 0
 
 
-def _promote_baseline(config: Config, instance: dg.DagsterInstance, as_event: Any) -> None:
+def _run_config(stage: Stage, confirmed: list[str]) -> dict[str, Any]:
+    if stage.asset != "parsed_elements" or not confirmed:
+        return {}
+    return {"ops": {"parsed_elements": {"config": {"confirm_deletions": confirmed}}}}
+
+
+def _promote_baseline(config: Config, instance: dg.DagsterInstance, display: _Display) -> None:
+    from dagster_defs.jobs import live_event
+
     workspace = Workspace(config.home)
     if live(workspace) is None:
         name = config.comparison.baseline or next(iter(config.strategies))
         event = promote(
             workspace, config.strategies[name], list(config.shards()), reason="the first one"
         )
-        instance.report_runless_asset_event(as_event(event))
-        print(f"  live: {name} (the baseline, as nothing was live)")
+        instance.report_runless_asset_event(live_event(event))
+        display.done(f"live: {name} (the baseline, as nothing was live)")
 
 
 if __name__ == "__main__":

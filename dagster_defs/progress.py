@@ -1,30 +1,39 @@
-"""Progress of long work in a run's log: a line at most every few seconds, with time left."""
+"""Progress of long work: a line now and then in a run's log, and to whoever listens.
+
+A line says how much is done, how fast, and the time left.
+"""
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from chunking_assets.embedding_models.model import Progress
 
 EVERY_SECONDS = 5.0
 
+listeners: list[Callable[[str], None]] = []
+"""Told every step, not only every few seconds: a command line shows them as they come."""
+
 
 class Log(Protocol):
+    """A run's log."""
+
     def info(self, msg: object) -> None: ...
 
 
 def logged(log: Log, what: str, unit: str) -> Progress:
-    """A progress callback that writes `what: done/total unit, rate, time left` to `log`."""
+    """A progress callback that writes `what done/total unit, rate, time left` to `log`."""
     started = last = time.monotonic()
 
     def progress(done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last < EVERY_SECONDS:
-            return
-        last = now
-        rate = done / (now - started)
-        log.info(
-            f"{what} {done:,}/{total:,} {unit}, {rate:.1f}/s, about {(total - done) / rate:.0f} s left"
-        )
+        rate = done / max(1e-9, now - started)
+        line = f"{what} {done:,}/{total:,} {unit}, {rate:.1f}/s, about {(total - done) / rate:.0f} s left"
+        for listener in listeners:
+            listener(line)
+        if now - last >= EVERY_SECONDS:
+            last = now
+            log.info(line)
 
     return progress

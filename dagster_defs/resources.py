@@ -28,7 +28,7 @@ def _embedder(file: str, model: str) -> Embedder:
     return config.embedding_models[model].embedder(Workspace(config.home).models)
 
 
-class Corpus(dg.ConfigurableResource):
+class Corpus(dg.ConfigurableResource["Corpus"]):
     """The corpus a run works on, named by its corpus.yaml. Nothing is opened before it is used."""
 
     config_file: str

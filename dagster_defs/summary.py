@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from typing import Any
 
 import polars as pl
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -17,7 +19,9 @@ from evals.retrieval_scores.build import RETRIEVAL_SCORES
 from evals.strategy_comparison.build import STRATEGY_COMPARISONS
 from evals.strategy_comparison.verdict import explain
 
-SHOWN = ("recall@5", "precision@5", "mrr@10", "recall@1000t", "context_tokens@5")
+SHOWN = ("precision@5", "mrr@10", "recall@1000t", "context_tokens@5")
+LEAST_WIDTH = 120
+EXAMPLE_QUERY = "select strategy, recall_at_5, mean_context_tokens, verdict from leaderboard;"
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ def totals_since(workspace: Workspace, moment: float) -> Totals:
     recent = builds.filter(pl.col("at") >= datetime.fromtimestamp(moment, UTC))
     parsed = recent.filter(pl.col("asset") == "parsed_elements")
     return Totals(
-        documents_parsed=int(parsed["documents_added"].sum() + parsed["documents_changed"].sum()),
+        documents_parsed=int(parsed["documents_added"].sum())
+        + int(parsed["documents_changed"].sum()),
         documents_removed=int(parsed["documents_removed"].sum()),
         **{
             field.name: int(recent[field.name].sum())
@@ -53,6 +58,7 @@ def totals_since(workspace: Workspace, moment: float) -> Totals:
 def print_summary(config: Config, totals: Totals) -> None:
     """The leaderboard with its verdict, the work done, and where to go from here."""
     console, workspace = Console(), Workspace(config.home)
+    console.width = max(console.width, LEAST_WIDTH)
     documents = workspace.table(DOCUMENTS).read_all(columns=["doc_id", "status", "error", "cure"])
     if documents is not None:
         _print_leaderboard(console, config, workspace)
@@ -63,9 +69,7 @@ def print_summary(config: Config, totals: Totals) -> None:
     _print_work(console, totals, 0 if documents is None else documents.height)
     if workspace.eval_database.exists():
         console.print(
-            f"\nFor analysts  {workspace.eval_database}\n"
-            "              select strategy, recall_at_5, mean_context_tokens, verdict "
-            "from leaderboard;",
+            f"\nFor analysts  {workspace.eval_database}\n{' ' * 14}{EXAMPLE_QUERY}",
             highlight=False,
             soft_wrap=True,
         )
@@ -77,8 +81,7 @@ def print_summary(config: Config, totals: Totals) -> None:
 def _print_work(console: Console, totals: Totals, documents: int) -> None:
     if totals == Totals():
         console.print(
-            f"\nNothing changed: {documents} documents looked at; "
-            "0 parsed, 0 chunked, 0 embedded.",
+            f"\nNothing changed: {documents} documents looked at; 0 parsed, 0 chunked, 0 embedded.",
             highlight=False,
         )
         return
@@ -108,25 +111,53 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
         .iter_rows()
     }
     primary = comparisons.filter("is_primary")
-    table = Table(title=f"Leaderboard, {primary['n_questions'][0]} questions", title_justify="left")
+    metric = primary["metric"][0]
+    title = f"Leaderboard, {primary['n_questions'][0]} questions"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("strategy", no_wrap=True)
+    for column in (metric, "against live [95 %]", "P(best)"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for measure in SHOWN:
-        table.add_column(measure, justify="right")
-    table.add_column("P(best)", justify="right")
-    table.add_column("verdict")
+        name = measure.replace("precision", "prec").replace("recall", "rec")
+        table.add_column(name.replace("context_tokens@5", "tokens"), justify="right", no_wrap=True)
     for row in primary.iter_rows(named=True):
         name = row["strategy"]
-        shown = [means.get((name, measure)) for measure in SHOWN]
         marker = " ●" if current is not None and current.strategy == name else ""
         table.add_row(
             name + marker,
-            *("" if v is None else f"{v:.0f}" if v > 1 else f"{100 * v:.1f}" for v in shown),
+            _points(row["mean"]),
+            _difference(row),
             "" if row["p_best"] is None else f"{row['p_best']:.2f}",
-            explain(row),
+            _verdict(row),
+            *(_points(means.get((name, m))) for m in SHOWN[:-1]),
+            f"{means.get((name, SHOWN[-1]), 0):.0f}",
         )
     console.print(table)
-    console.print("● live. Scores in percent; context tokens per question.", highlight=False)
+    console.print(
+        "● live, what the others are compared with. Scores in percent; tokens per question.",
+        highlight=False,
+    )
     _print_judged(console, config, workspace)
+
+
+def _points(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def _difference(row: dict[str, Any]) -> str:
+    if row["verdict"] == "baseline" or row["difference"] is None or row["ci_low"] is None:
+        return ""
+    low, high = 100 * row["ci_low"], 100 * row["ci_high"]
+    return f"{100 * row['difference']:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    """The word, and where it is "cannot tell", why: `explain` without the figures shown beside."""
+    if row["verdict"] != "cannot tell":
+        return str(row["verdict"])
+    reason = explain(row).removeprefix("cannot tell: ").rpartition(", these questions ")[2]
+    return f"cannot tell ({reason.replace('could show', 'sees')})"
 
 
 def _print_judged(console: Console, config: Config, workspace: Workspace) -> None:
@@ -137,6 +168,7 @@ def _print_judged(console: Console, config: Config, workspace: Workspace) -> Non
         return
     counts = judged.group_by("status", "error_kind").len().sort("len", descending=True)
     text = ", ".join(
-        f"{count} {status}{f' / {kind}' if kind else ''}" for status, kind, count in counts.iter_rows()
+        f"{count} {status}{f' / {kind}' if kind else ''}"
+        for status, kind, count in counts.iter_rows()
     )
     console.print(f"RAGAS rows: {text}", highlight=False)

@@ -1,1 +1,1 @@
-"""The measurement: gold questions, retrieval scores, judged answers, and the verdict between strategies."""
+"""The measurement: gold questions, retrieval scores, judged answers, and the verdict."""

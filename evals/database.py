@@ -57,7 +57,7 @@ comment on column _build.built_at is 'When it was built.';
 
 @dataclass(frozen=True)
 class Published:
-    """The served file: `path` is the link to open, `build` the name of the file behind it.
+    """The served file: `path` is the link to open, `build` the file behind it.
 
     `rows` counts the rows of each table; `inputs` is the digest of what was published: equal
     digest, equal content; `is_new` is False when the served build held it already and nothing was
@@ -65,7 +65,7 @@ class Published:
     """
 
     path: Path
-    build: str
+    build: Path
     inputs: str
     rows: Mapping[str, int]
     is_new: bool
@@ -97,8 +97,8 @@ def publish(
         inputs = _digest(sources)
         rows = {name: source.rows for name, source in sources.items()}
         link = workspace.eval_database
-        served = link.readlink().stem if link.is_symlink() and link.exists() else ""
-        if served.endswith(inputs):
+        served = link.parent / link.readlink() if link.is_symlink() and link.exists() else None
+        if served is not None and served.stem.endswith(inputs):
             return Published(link, served, inputs, rows, is_new=False)
         builds = link.parent / "builds"
         build = builds / f"evals-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{inputs}.duckdb"
@@ -115,7 +115,7 @@ def publish(
         finally:
             _clear_unfinished(builds)
         _drop_old_builds(builds, build)
-    return Published(link, build.stem, inputs, rows, is_new=True)
+    return Published(link, build, inputs, rows, is_new=True)
 
 
 def published_inputs(

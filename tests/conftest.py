@@ -31,13 +31,12 @@ def e5(models_folder: Path) -> Embedder:
     return E5Small().embedder(models_folder)
 
 
-@pytest.fixture
-def tiny_folder(tmp_path: Path) -> Callable[..., Path]:
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Writes an ONNX model that looks its tokens up in a random table, as an export would be."""
 
-    def write(name: str = "tiny", *, seed: int = 0, **described: object) -> Path:
-        folder = tmp_path / name
-        folder.mkdir()
+    def write(*, seed: int = 0, **described: object) -> Path:
+        folder = tmp_path_factory.mktemp("tiny")
         _write_tiny_onnx(folder / "model.onnx", seed)
         _write_tiny_tokenizer(folder / "tokenizer.json")
         description = {"dimensions": 4, "max_tokens": 8, "pooling": "mean", **described}
@@ -47,7 +46,7 @@ def tiny_folder(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny(tiny_folder: Callable[..., Path]) -> Embedder:
     folder = tiny_folder()
     return OnnxFolder(path=str(folder)).embedder(folder)

@@ -49,9 +49,7 @@ class HashEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return WordTokenizer().count(texts)
 
-    def embed_passages(
-        self, texts: Sequence[str], progress: Progress | None = None
-    ) -> np.ndarray:
+    def embed_passages(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         self.embedded += texts
         return self._vectors(texts)
 

@@ -136,9 +136,7 @@ def _embed_and_replace(
     )
     texts = chunks["embed_text"].to_list()
     identity = embedder.identity
-    cache = VectorCache(
-        workspace.caches / "vectors", identity.fingerprint, identity.dimensions
-    )
+    cache = VectorCache(workspace.caches / "vectors", identity.fingerprint, identity.dimensions)
     plan.embedded = embed_through_cache(embedder, cache, texts, "passage", progress)
     n_tokens = plan.embedded.n_tokens
     chunks = chunks.with_columns(

@@ -58,7 +58,9 @@ def update_chunk_sets(
         shard, ["doc_id", "status", "text_sha", "elements_sha"]
     )
     if documents is None:
-        raise CorpusError(f"shard {shard} has no parsed documents yet. Build parsed_elements first.")
+        raise CorpusError(
+            f"shard {shard} has no parsed documents yet. Build parsed_elements first."
+        )
     ready = documents.filter(pl.col("status") == "ok")
     wanted = {
         version.name: {

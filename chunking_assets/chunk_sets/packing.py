@@ -144,15 +144,20 @@ class _Packer:
 
     def overlap_start(self, draft: _Draft) -> int:
         """Where the next chunk starts: at a sentence in the first half of the overlap, or else at
-        a word, or else without overlap."""
-        if self.settings.overlap:
-            document = self.document
-            start = max(document.back(draft.end, self.settings.overlap), draft.start + 1)
-            halves: tuple[tuple[Level, int], ...] = (
+        a word, or else without overlap.
+
+        A chunk is never repeated by more than its share `overlap / max_tokens`, or short chunks
+        would come again almost whole and the chunks of sparse text creep.
+        """
+        document, settings = self.document, self.settings
+        if settings.overlap:
+            share = (draft.end - draft.start) * settings.overlap // settings.max_tokens
+            start = max(document.back(draft.end, settings.overlap), draft.end - share)
+            places: tuple[tuple[Level, int], ...] = (
                 ("sentence", (start + draft.end) // 2),
                 ("word", draft.end),
             )
-            for level, before in halves:
+            for level, before in places:
                 if level in self.levels:
                     found = document.first_boundary(start, before, level)
                     if found is not None:

@@ -10,11 +10,14 @@ from collections.abc import Iterator
 
 import regex
 
-_TERMINATORS = regex.compile(r"[\p{Sentence_Terminal}…‥]+[\p{Pe}\p{Pf}\"'“«*_]*")
+_TERMINATORS = regex.compile(
+    r"(?P<marks>[\p{Sentence_Terminal}…‥]+)(?P<closed>[\p{Pe}\p{Pf}\"'*_]*)"
+    # German quotations close with what opens English ones, French ones after a space.
+    r"(?:[“«]|[ \u00a0\u202f]»(?!\S))?"
+)
 _SPACE = re.compile(r"\s*")
 _NEEDS_SPACE = frozenset(".!?…‥․")
 """Also written inside words and numbers; every other terminator ends a sentence by itself."""
-_OPENS_IN_CHINESE = "“«"
 
 _LOOK_BACK = 16
 _LAST_WORD = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*\Z")
@@ -55,20 +58,19 @@ def sentence_starts(text: str) -> Iterator[int]:
     ['「本当？」はい。 Ok?', 'はい。 Ok?', 'Ok?']
     """
     for match in _TERMINATORS.finditer(text):
-        run = match.group()
-        marks = run.rstrip("\"')]}»”’“«*_") or run
-        if marks[-1] not in _NEEDS_SPACE:
-            end = match.start() + len(run.rstrip(_OPENS_IN_CHINESE))
-            start = _SPACE.match(text, end).end()  # type: ignore[union-attr]
-            if start < len(text) and not text[start].isdigit():
-                yield start
-            continue
-        start = _SPACE.match(text, match.end()).end()  # type: ignore[union-attr]
-        if start == match.end() or start == len(text) or text[start].islower():
-            continue
-        if marks == "." and _is_abbreviation(text, match.start(), start):
-            continue
-        yield start
+        marks = match["marks"]
+        needs_space = marks[-1] in _NEEDS_SPACE
+        end = match.end() if needs_space else match.end("closed")
+        start = _SPACE.match(text, end).end()  # type: ignore[union-attr]
+        if start == len(text):
+            return
+        if needs_space:
+            inside = start == end or text[start].islower()
+            inside = inside or (marks == "." and _is_abbreviation(text, match.start(), start))
+        else:
+            inside = start == end and text[start].isdigit()
+        if not inside:
+            yield start
 
 
 def _is_abbreviation(text: str, dot: int, following: int) -> bool:

@@ -38,10 +38,12 @@ _BLANK_LINE = re.compile(r"(?>\r\n|[\n\r])[^\S\n\r]*+[\n\r]\s*")
 _WORD = re.compile(r"\s+|[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]\s*")
 
 _GRAPHEME = regex.compile(r"\X")
-# Two characters that no cluster holds together, by Unicode Standard Annex 29.
+# Two characters that no cluster holds together, by Unicode Standard Annex 29. Surely so, and
+# exactly so beside white space.
 _APART = regex.compile(
     r"(?s:[\p{GCB=Control}\n].|\r[^\n]|[^\r][\p{GCB=Control}\r\n]|[^\r\p{GCB=Prepend}]\s"
-    r"|[\p{GCB=Other}\p{GCB=LV}\p{GCB=LVT}]"
+    r"|\p{GCB=Other}[^\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]"
+    r"|[\p{GCB=LV}\p{GCB=LVT}]"
     r"[^\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}\p{GCB=V}\p{GCB=T}])"
 )
 
@@ -112,8 +114,11 @@ class Document:
 
     def back(self, end: int, budget: int) -> int:
         """The furthest start such that at most `budget` tokens start in `[start, end)`."""
-        first = bisect_left(self.token_starts, end) - budget
-        return self.token_starts[first] if first > 0 else 0
+        tokens, first = self.token_starts, bisect_left(self.token_starts, end) - budget
+        if first <= 0:
+            return 0
+        is_split = tokens[first - 1] == tokens[first]  # a character of which `first` is a part
+        return tokens[first] + is_split
 
     def _token_at(self, offset: int) -> int:
         """The index of the token that holds `offset`, of the first one if several start there."""
@@ -205,7 +210,7 @@ class Document:
 
         A heading inside a quote or a list item opens none: what follows is not under it.
         """
-        following = [*self.elements[1:], None]
+        following = [*self.elements, None][1:]
         return [
             (start, heading)
             for start, heading, after in zip(self._starts, self.elements, following, strict=True)

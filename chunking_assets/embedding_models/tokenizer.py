@@ -25,8 +25,8 @@ class TextTokenizer:
     """A `tokenizers` engine as the chunkers and the embedder use it."""
 
     def __init__(self, engine: "Engine", fingerprint: str) -> None:
-        # A parallel engine warns, or hangs, in a process that is forked later; tokenizing is about
-        # one percent of the time of embedding.
+        # Without a word on parallelism, releases of the engine warn in every process forked later;
+        # tokenizing is about one percent of the time of embedding, so one thread will do.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         engine.no_truncation()
         engine.no_padding()

@@ -23,16 +23,16 @@ PROMOTIONS = "promotions"
 
 PROMOTIONS_SCHEMA = pl.Schema(
     {
-        "event_id": pl.String,
+        "event_id": pl.String(),
         "at": pl.Datetime("us", "UTC"),
-        "action": pl.String,
-        "strategy": pl.String,
-        "previous": pl.String,
-        "verdict": pl.String,
-        "reason": pl.String,
-        "forced": pl.Boolean,
-        "by": pl.String,
-        "declaration": pl.String,
+        "action": pl.String(),
+        "strategy": pl.String(),
+        "previous": pl.String(),
+        "verdict": pl.String(),
+        "reason": pl.String(),
+        "forced": pl.Boolean(),
+        "by": pl.String(),
+        "declaration": pl.String(),
     }
 )
 
@@ -164,7 +164,11 @@ def _declaration(strategy: Strategy) -> str:
     return json.dumps(
         {
             "index_version": strategy.index.name,
-            "model": {"name": strategy.index.model_name, **strategy.index.model.declaration()},
+            "model": {
+                "name": strategy.index.model_name,
+                "kind": strategy.index.model.kind,
+                "settings": strategy.index.model.model_dump(mode="json"),
+            },
             "profile": strategy.profile.model_dump(mode="json"),
         },
         sort_keys=True,

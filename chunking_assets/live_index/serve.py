@@ -62,13 +62,11 @@ def open_live(workspace: Workspace) -> LiveReader:
 
 
 def _open(workspace: Workspace, current: Live) -> Reader:
-    declared = dict(current.model)
-    name, kind = declared.pop("name"), declared.pop("kind")
-    model = MODELS[kind].model_validate(declared)
+    model = current.model
     return open_index(
         workspace,
         current.index_version,
-        name,
-        model,
+        model["name"],
+        MODELS[model["kind"]].model_validate(model["settings"]),
         RetrievalProfile.model_validate(current.profile),
     )

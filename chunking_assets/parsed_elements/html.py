@@ -80,7 +80,8 @@ _FURNITURE_NAME = re.compile(
     r"(?:[-_](?:left|right|nav|menu|primary|secondary|wrapper|container|inner))?|sphinxsidebar"
     r"|skip|skip[-_]?(?:link|links|nav|navigation)|skip[-_]to[\w-]*|toc|table-of-contents"
     r"|(?:(?:page|article|docs?)[-_])?feedback"
-    r"|mw-editsection|mw-jump-link|mw-portlet(?:-[\w-]*)?|headerlink|linenos|lineno",
+    r"|mw-editsection|mw-jump-link|mw-portlet(?:-[\w-]*)?|linenos|lineno"
+    r"|headerlink|copiable-link|anchor-?link|header-anchor|hash-link",
     re.I,
 )
 _CALLOUT_NAME = re.compile(
@@ -92,6 +93,7 @@ _CODE_LANGUAGE = re.compile(r"(?:language|lang|highlight|brush:|highlight-source
 _NO_LANGUAGE = {"default", "none", "text", "plain", "plaintext", "wrapper"}
 _BACKTICKS = re.compile(r"`+")
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+
 _FORMATTING = _tags("a b big code em font i nobr s small strike strong tt u")
 _SHALLOW = _tags(
     "html head body p li td th tr tbody thead tfoot dt dd option optgroup colgroup rp rt area base "
@@ -128,23 +130,24 @@ def _check_nesting(text: str) -> None:
     Each open element is looked through for each new one, and each formatting element left open is
     opened again in every later block: 300 KB of `<font>` and `<p>` become gigabytes.
     """
-    depth = deepest = formatting = reopened = 0
-    tags = _TAG.findall(text)
-    for closing, name in tags:
+    depth = deepest = formatting = left_open = blocks = 0
+    for tag_match in _TAG.finditer(text):
+        closing, name = tag_match.groups()
         tag = name.lower()
-        if tag in _SHALLOW:
-            continue
         step = -1 if closing else 1
-        depth = max(0, depth + step)
-        deepest = max(deepest, depth)
         if tag in _FORMATTING:
             formatting = max(0, formatting + step)
-            reopened = max(reopened, formatting)
-    if deepest > MAX_DEPTH or (reopened > 100 and reopened * len(tags) > MAX_REOPENED):
+            left_open = max(left_open, formatting)
+        else:
+            blocks += 1
+        if tag not in _SHALLOW:
+            depth = max(0, depth + step)
+            deepest = max(deepest, depth)
+    if deepest > MAX_DEPTH or (left_open > 100 and left_open * blocks > MAX_REOPENED):
         raise CorpusError(
-            f"tags are nested {deepest:,} deep and {reopened:,} formatting tags stay open; a page "
-            f"this broken cannot be read safely (limits: {MAX_DEPTH:,} deep, {MAX_REOPENED:,} "
-            "open formatting tags times tags). Close its tags."
+            f"tags are nested {deepest:,} deep and {left_open:,} formatting tags stay open over "
+            f"{blocks:,} others; a page this broken cannot be read safely (limits: {MAX_DEPTH:,} "
+            f"deep, {MAX_REOPENED:,} for the product of the other two). Close its tags."
         )
 
 

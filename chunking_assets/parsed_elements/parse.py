@@ -56,6 +56,7 @@ class ParsedDocument:
 
     @classmethod
     def failure(cls, status: str, error: str, cure: str, parser: str = "") -> "ParsedDocument":
+        error = error.encode("utf-8", "backslashreplace").decode()  # a parser may quote anything
         return cls(status, error, cure, parser, "", (), text_sha(""), elements_sha(()))
 
 

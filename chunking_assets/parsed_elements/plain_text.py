@@ -20,6 +20,7 @@ _TURN = re.compile(
     r"(?P<speaker>[^\W\d_][^:()\[\]<>/\r\n]{0,60})"
     r"(?:\((?P<role>[^()\r\n]{1,40})\)[ \t]{0,8})?:(?=[ \t\r\n]|\Z)"
 )
+_STOPS = frozenset(".?!…。？！")
 _LOG_LEVELS = {"trace", "debug", "info", "notice", "warn", "warning", "error", "critical", "fatal"}
 
 
@@ -40,24 +41,25 @@ def parse_text(text: str) -> ParsedText:
 def _turns(text: str, lines: list[tuple[int, int]]) -> dict[int, re.Match[str]]:
     """The first line of each message by its offset; empty unless speakers take turns here.
 
-    A quarter of the lines must start a message that carries a time, or half of them one that does
-    not. Logs, mail headers and `key: value` files look alike, but have one speaker, or each of
-    them once, or do not write them with a capital.
+    A quarter of the lines must start a message that carries a time. Without times, half of them
+    must start one, speakers must come again, and some of what they say must be sentences: mail
+    headers, licence files and settings look alike.
     """
     inked = sum(1 for start, end in lines if not text[start:end].isspace())
     named = {start: turn for start, _ in lines if (turn := _TURN.match(text, start))}
     stamped = {start: turn for start, turn in named.items() if turn["time"]}
-    for turns, share in (stamped, 0.25), (named, 0.5):
-        speakers = [turn["speaker"].strip() for turn in turns.values()]
-        distinct = {speaker.lower() for speaker in speakers} - _LOG_LEVELS
-        if len(distinct) < 2 or len(turns) <= share * inked:
-            continue
-        lower = sum(1 for speaker in speakers if speaker[0].islower())
-        if turns is stamped or (
-            3 * len(distinct) <= 2 * len(speakers) and 2 * lower < len(speakers)
-        ):
-            return turns
+    if _n_speakers(stamped) > 1 and 4 * len(stamped) > inked:
+        return stamped
+    sentences = sum(
+        1 for start, end in lines if start in named and text[start:end].rstrip()[-1] in _STOPS
+    )
+    if 1 < _n_speakers(named) <= 2 * len(named) / 3 and 2 * len(named) > inked:
+        return named if 3 * sentences >= len(named) else {}
     return {}
+
+
+def _n_speakers(turns: dict[int, re.Match[str]]) -> int:
+    return len({turn["speaker"].strip().lower() for turn in turns.values()} - _LOG_LEVELS)
 
 
 def _elements(

@@ -11,9 +11,7 @@ from chunking_assets.retrieval.open import open_strategy
 from chunking_assets.workspace import Workspace
 
 
-def _search(
-    config: configuration.Config, strategy: str | None, question: str
-) -> list[Passage]:
+def _search(config: configuration.Config, strategy: str | None, question: str) -> list[Passage]:
     workspace = Workspace(config.home)
     if strategy is None:
         return open_live(workspace).search(question)
@@ -23,7 +21,9 @@ def _search(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m chunking_assets.retrieval", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m chunking_assets.retrieval", description=__doc__
+    )
     parser.add_argument("question")
     parser.add_argument("--strategy", help="a strategy of corpus.yaml instead of the live one")
     parser.add_argument("--chars", type=int, default=400, help="text shown of each passage")

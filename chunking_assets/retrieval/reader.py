@@ -41,7 +41,8 @@ class Reader:
     ) -> None:
         self.profile = profile
         self._workspace, self._index_version = workspace, index_version
-        self._load_embedder, self._embedder = embedder, None
+        self._load_embedder = embedder
+        self._embedder: Embedder | None = None
         self._served: _Served | None = None
         self._looked = 0.0
         self._lock = Lock()
@@ -82,9 +83,7 @@ class Reader:
         profile = self.profile
         if token_budget is not None:
             return select(ranked, cut=profile.cut, token_budget=token_budget)
-        return select(
-            ranked, k=k or profile.k, cut=profile.cut, token_budget=profile.token_budget
-        )
+        return select(ranked, k=k or profile.k, cut=profile.cut, token_budget=profile.token_budget)
 
     def passages(self, hits: list[Hit]) -> list[Passage]:
         return merge(hits, adjacent=self.profile.merge)

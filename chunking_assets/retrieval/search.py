@@ -47,12 +47,8 @@ class SearchArms:
         if not WORD.search(question):
             return []
         columns = [*COLUMNS, "_score", *([] if query is None else [VECTOR_COLUMN])]
-        rows = (
-            self._table.search(MatchQuery(question, TEXT_COLUMN), query_type="fts")
-            .limit(limit)
-            .select(columns)
-            .to_list()
-        )
+        match = MatchQuery(question, TEXT_COLUMN)  # type: ignore[call-arg]  # the rest has defaults
+        rows = self._table.search(match, query_type="fts").limit(limit).select(columns).to_list()
         cosines: Sequence[float | None] = [None] * len(rows)
         if query is not None and rows:
             cosines = (np.asarray([r[VECTOR_COLUMN] for r in rows], np.float32) @ query).tolist()

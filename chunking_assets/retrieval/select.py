@@ -49,8 +49,7 @@ def merge(hits: Iterable[Hit], *, adjacent: bool = True) -> list[Passage]:
 
 def _follow(one: Hit, other: Hit) -> bool:
     return one.doc_id == other.doc_id and (
-        abs(one.ordinal - other.ordinal) == 1
-        or (one.start <= other.end and other.start <= one.end)
+        abs(one.ordinal - other.ordinal) == 1 or (one.start <= other.end and other.start <= one.end)
     )
 
 

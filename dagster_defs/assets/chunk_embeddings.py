@@ -15,7 +15,7 @@ from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.assets.summary import document_counts
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, Outcome, report
+from dagster_defs.cells import Built, Outcome, noted, report
 from dagster_defs.inputs import wanted
 from dagster_defs.partitions import cell_parts, cells
 from dagster_defs.progress import logged
@@ -63,7 +63,7 @@ def _build_together(
         return _build(context, corpus, version, shards)
     except Exception as error:
         if len(shards) == 1:
-            return {cell(version, shards[0]): error}
+            return {cell(version, shards[0]): noted(error)}
         outcomes: dict[str, Outcome] = {}
         for shard in shards:
             outcomes |= _build_together(context, corpus, version, [shard])
@@ -104,7 +104,11 @@ def _update(
     seconds = (time.monotonic() - started) / len(updates)
     for update in updates:
         if update.changes:
-            counts = {**document_counts(update.changes), "rows": update.chunks, **_vectors([update])}
+            counts = {
+                **document_counts(update.changes),
+                "rows": update.chunks,
+                **_vectors([update]),
+            }
             key = f"{update.index_version}|{update.shard}"
             record_build(corpus.workspace, NAME, key, context.run_id, seconds, counts)
     return updates

@@ -13,7 +13,7 @@ from chunking_assets.config import Config
 from dagster_defs.assets.sources import OWNERS, declared_versions
 from dagster_defs.assets.summary import document_counts, documents_list, histogram
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Outcome, Built, report
+from dagster_defs.cells import Built, Outcome, noted, report
 from dagster_defs.inputs import wanted
 from dagster_defs.partitions import by_shard, by_version, cell_parts, cells
 from dagster_defs.progress import logged
@@ -64,7 +64,7 @@ def _build_together(
         return _build(context, corpus, shard, versions)
     except Exception as error:
         if len(versions) == 1:
-            return {cell(versions[0], shard): error}
+            return {cell(versions[0], shard): noted(error)}
         outcomes: dict[str, Outcome] = {}
         for version in versions:
             outcomes |= _build_together(context, corpus, shard, [version])
@@ -77,7 +77,9 @@ def _build(
     config, workspace = corpus.config, corpus.workspace
     versions = [config.chunker_versions[name] for name in names]
     for version in versions:
-        workspace.record_declaration("chunkers", version.name, version_declaration(config, version.name))
+        workspace.record_declaration(
+            "chunkers", version.name, version_declaration(config, version.name)
+        )
     stamps = {name: wanted(config, workspace, NAME, cell(name, shard)) for name in names}
     started = time.monotonic()
     updates = update_chunk_sets(

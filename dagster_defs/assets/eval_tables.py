@@ -39,7 +39,7 @@ def eval_tables(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.Materia
     if stamp is not None:
         workspace.stamps.write(NAME, stamp)
     return dg.MaterializeResult(
-        data_version=dg.DataVersion(published.build.stem),
+        data_version=dg.DataVersion(published.inputs),
         metadata={
             "path": dg.MetadataValue.path(str(published.path)),
             "dagster/row_count": sum(published.rows.values()),

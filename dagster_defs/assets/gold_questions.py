@@ -26,14 +26,16 @@ NAME = "gold_questions"
     metadata=table_metadata("gold_questions"),
     description=(
         "Questions with evidence as exact quotes, found in the canonical text of today's documents. "
-        "A quote that is no longer there makes its question stale: reported, and left out of the "
-        "scores until a person mends it."
+        "A quote that is no longer there makes its question stale: reported, and left out of "
+        "the scores until a person mends it."
     ),
 )
 def gold_questions(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
     config, workspace = corpus.config, corpus.workspace
     stamp = wanted(config, workspace, NAME)
-    update = update_gold_questions(workspace, config.question_files(), list(config.shards()))
+    update = update_gold_questions(
+        workspace, config.question_files(), config.root, list(config.shards())
+    )
     if stamp is not None:
         workspace.stamps.write(NAME, stamp)
     return dg.MaterializeResult(

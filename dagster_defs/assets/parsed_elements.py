@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from chunking_assets.build_log import record_build
 from chunking_assets.parsed_elements.build import DocumentsUpdate, update_documents
@@ -12,7 +13,7 @@ from chunking_assets.raw_documents.listing import Scan, scan_settled
 from dagster_defs.assets.sources import OWNERS, raw_documents
 from dagster_defs.assets.summary import document_counts, documents_list
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, attempt, report
+from dagster_defs.cells import Built, attempt_each, report
 from dagster_defs.inputs import parsed_from
 from dagster_defs.partitions import corpus_shards
 from dagster_defs.progress import logged
@@ -25,7 +26,7 @@ NAME = "parsed_elements"
 class ParsedElementsConfig(dg.Config):
     """`confirm_deletions`: shards whose documents may all go, as listed now."""
 
-    confirm_deletions: list[str] = []
+    confirm_deletions: list[str] = Field(default_factory=list)
 
 
 @dg.asset(
@@ -72,9 +73,7 @@ def parsed_elements(
         corpus.workspace.stamps.write(NAME, parsed_from(update.input_version), shard)
         return Built(update.content_version, _metadata(update))
 
-    yield from report(
-        context, {str(key): attempt(lambda key=key: build(str(key))) for key in context.partition_keys}
-    )
+    yield from report(context, attempt_each(context.partition_keys, build))
 
 
 def _record(

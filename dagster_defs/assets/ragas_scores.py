@@ -9,7 +9,7 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, attempt, report
+from dagster_defs.cells import Built, attempt_each, report
 from dagster_defs.inputs import wanted
 from dagster_defs.partitions import chunker_versions
 from dagster_defs.progress import logged
@@ -33,8 +33,8 @@ NAME = "ragas_scores"
     metadata=table_metadata("ragas_scores"),
     description=(
         "RAGAS faithfulness and context recall over answers from an OpenAI-compatible endpoint "
-        "(OPENAI_BASE_URL, OPENAI_API_KEY). Without an endpoint every row reads skipped / no_judge; "
-        "a failed, refused or truncated judgement is a row with a status and no value."
+        "(OPENAI_BASE_URL, OPENAI_API_KEY). Without one every row reads skipped / no_judge; a "
+        "failed, refused or truncated judgement is a row with a status and no value."
     ),
 )
 def ragas_scores(
@@ -72,6 +72,4 @@ def ragas_scores(
             {"dagster/row_count": sum(u.rows for u in updates), **counts, **means},
         )
 
-    yield from report(
-        context, {str(key): attempt(lambda key=key: build(str(key))) for key in context.partition_keys}
-    )
+    yield from report(context, attempt_each(context.partition_keys, build))

@@ -5,16 +5,16 @@ from typing import Any
 
 import dagster as dg
 
+from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, attempt, report
+from dagster_defs.cells import Built, attempt_each, report
 from dagster_defs.inputs import wanted
 from dagster_defs.partitions import by_version, chunker_versions
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
 from evals.retrieval_scores.build import update_retrieval_scores
-from chunking_assets.keys import digest
 
 NAME = "retrieval_scores"
 
@@ -63,6 +63,4 @@ def retrieval_scores(
             {"dagster/row_count": sum(u.rows for u in updates), **means},
         )
 
-    yield from report(
-        context, {str(key): attempt(lambda key=key: build(str(key))) for key in context.partition_keys}
-    )
+    yield from report(context, attempt_each(context.partition_keys, build))

@@ -37,12 +37,12 @@ class Gold:
 
 
 def update_gold_questions(
-    workspace: Workspace, question_files: Sequence[Path], shards: Sequence[str]
+    workspace: Workspace, question_files: Sequence[Path], root: Path, shards: Sequence[str]
 ) -> GoldUpdate:
     """Read the files, locate every quote, and replace both tables if anything moved.
 
-    `version` is that of the active questions and their spans: scores made under two versions are
-    not comparable.
+    Files are named relative to `root`. `version` is that of the active questions and their spans:
+    scores made under two versions are not comparable.
 
     Raises:
         CorpusError: a question file says something that cannot be meant.
@@ -50,7 +50,7 @@ def update_gold_questions(
     documents = workspace.table(DOCUMENTS).read_all(shards, ["doc_id", "text", "status"])
     if documents is None:
         raise CorpusError("no shard has been parsed yet. Build parsed_elements first.")
-    questions, evidence = resolve(load_questions(question_files), documents)
+    questions, evidence = resolve(load_questions(question_files, root), documents)
     version = golden_version(questions, evidence)
     content = digest("gold", questions.write_json(), evidence.write_json())
     for name, rows in ((GOLD_EVIDENCE, evidence), (GOLD_QUESTIONS, questions)):

@@ -70,7 +70,7 @@ class FoldedText:
         if not 0 < at < len(self.folded):
             return False
         left, right = self.folded[at - 1], self.folded[at]
-        if self._ends[at - 1] > self._starts[at] or unicodedata.combining(right):
+        if self._ends[at - 1] > self._starts[at]:
             return True
         if left.isalnum() and right.isalnum():
             return not (_caseless(left) or _caseless(right))

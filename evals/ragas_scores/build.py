@@ -130,10 +130,11 @@ def _questions(workspace: Workspace, strategy: str, gold: Gold) -> list[JudgedQu
 
 
 def _previous(workspace: Workspace, strategy: str) -> JudgedFrames | None:
-    answers, scores, statements = (
-        workspace.table(name).read(strategy) for name in (ANSWERS, RAGAS_SCORES, RAGAS_STATEMENTS)
-    )
-    if answers is None or scores is None or statements is None:
+    """The rows of the last run, if it wrote all three tables."""
+    tables = [workspace.table(name) for name in (ANSWERS, RAGAS_SCORES, RAGAS_STATEMENTS)]
+    versions = {m.version if (m := table.manifest(strategy)) else None for table in tables}
+    answers, scores, statements = (table.read(strategy) for table in tables)
+    if answers is None or scores is None or statements is None or len(versions) > 1:
         return None
     return JudgedFrames(answers, scores, statements)
 

@@ -129,36 +129,6 @@ class StatementRow:
 
 
 @dataclass(frozen=True)
-class MetricSummary:
-    """A metric over the questions it applies to.
-
-    `lower` and `upper` bound the mean there would be without failures: every missing score 0, or
-    every one 1. All three are None when nothing was scored.
-    """
-
-    n_scored: int
-    n_total: int
-    mean: float | None
-    lower: float | None
-    upper: float | None
-
-    @classmethod
-    def of(cls, statuses: Sequence[str], values: Sequence[float | None]) -> "MetricSummary":
-        """
-        >>> MetricSummary.of(["ok", "error", "not_applicable"], [0.5, None, None])
-        MetricSummary(n_scored=1, n_total=2, mean=0.5, lower=0.25, upper=0.75)
-        """
-        scored = [v for v in values if v is not None]
-        total = sum(status in ("ok", "error") for status in statuses)
-        if not scored:
-            return cls(0, total, None, None, None)
-        found, missing = sum(scored), total - len(scored)
-        return cls(
-            len(scored), total, found / len(scored), found / total, (found + missing) / total
-        )
-
-
-@dataclass(frozen=True)
 class JudgeSummary:
     """What a run did. `skipped` says why nothing was judged, `stopped` what ended it early.
 
@@ -175,7 +145,6 @@ class JudgeSummary:
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     adaptations: dict[str, list[str]] = field(default_factory=dict)
-    metrics: dict[str, MetricSummary] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

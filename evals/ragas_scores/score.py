@@ -31,7 +31,6 @@ from evals.ragas_scores.frames import (
     JudgedFrames,
     JudgedQuestion,
     JudgeSummary,
-    MetricSummary,
     ScoreRow,
     StatementRow,
     frame,
@@ -110,7 +109,7 @@ def _all_skipped(
         )
         for question in questions
     ]
-    return _frames(done, settings, JudgeSummary(skipped=f"{kind}: {reason}"))
+    return _frames(done, JudgeSummary(skipped=f"{kind}: {reason}"))
 
 
 def _in_own_loop(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
@@ -159,7 +158,7 @@ async def _judge_all(
         completion_tokens=chat.spent.completion_tokens,
         adaptations=chat.adaptations,
     )
-    return _frames([task.result() for task in tasks], settings, summary)
+    return _frames([task.result() for task in tasks], summary)
 
 
 def _chosen(questions: Sequence[JudgedQuestion], most: int | None) -> set[str]:
@@ -168,22 +167,12 @@ def _chosen(questions: Sequence[JudgedQuestion], most: int | None) -> set[str]:
     return set(sorted(ids, key=digest)[:most])
 
 
-def _frames(
-    done: Sequence["_Judged"], settings: "JudgeSettings", summary: JudgeSummary
-) -> JudgedFrames:
-    scores = [row for judged in done for row in judged.scores]
-    by_metric = {name: [s for s in scores if s.metric == name] for name in settings.metrics}
+def _frames(done: Sequence["_Judged"], summary: JudgeSummary) -> JudgedFrames:
     return JudgedFrames(
         answers=frame([judged.answer for judged in done], ANSWERS),
-        scores=frame(scores, SCORES),
+        scores=frame([row for judged in done for row in judged.scores], SCORES),
         statements=frame([row for judged in done for row in judged.statements], STATEMENTS),
-        summary=replace(
-            summary,
-            metrics={
-                metric: MetricSummary.of([r.status for r in rows], [r.value for r in rows])
-                for metric, rows in by_metric.items()
-            },
-        ),
+        summary=summary,
     )
 
 

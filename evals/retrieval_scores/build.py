@@ -10,7 +10,6 @@ from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
 from chunking_assets.embedding_models.model import Embedder, Progress
 from chunking_assets.keys import digest
 from chunking_assets.retrieval.hit import Hit
-from chunking_assets.retrieval.hit import Passage as Served
 from chunking_assets.retrieval.open import open_strategy
 from chunking_assets.retrieval.reader import Reader
 from chunking_assets.retrieval.strategy import Strategy
@@ -142,7 +141,7 @@ def _ask(
         ]
         if status == "active":
             by_cutoff = {
-                cutoff: spans_of(passages_within(reader, ranked, cutoff)) for cutoff in CUTOFFS
+                cutoff: spans_of(hits_within(reader, ranked, cutoff)) for cutoff in CUTOFFS
             }
             for (metric, cutoff), value in score_question(by_cutoff, evidence[question_id]).items():
                 scores.append({**key, "metric": metric, "cutoff": cutoff, "value": value})
@@ -158,10 +157,10 @@ def _ask(
     )
 
 
-def passages_within(reader: Reader, ranked: list[Hit], cutoff: str) -> list[Served]:
-    """What the reader would hand on at a cutoff: its own limits, another k, or a token budget."""
+def hits_within(reader: Reader, ranked: list[Hit], cutoff: str) -> list[Hit]:
+    """What the reader would choose at a cutoff: its own limits, another k, or a token budget."""
     limit = Cutoff.parse(cutoff)
-    return reader.passages(reader.chosen(ranked, k=limit.passages, token_budget=limit.tokens))
+    return reader.chosen(ranked, k=limit.passages, token_budget=limit.tokens)
 
 
 def _numbered(ranked: list[Hit]) -> list[tuple[int, Hit]]:
@@ -173,13 +172,9 @@ def _row(rank: int, hit: Hit) -> dict[str, Any]:
     return {"rank": rank, **{column: getattr(hit, column) for column in columns}}
 
 
-def spans_of(passages: list[Served]) -> list[Passage]:
-    """The spans of each passage in order; its tokens are counted once, with its first span."""
-    return [
-        Passage(passage.doc_id, start, end, 0 if number else passage.n_tokens)
-        for passage in passages
-        for number, (start, end) in enumerate(passage.spans)
-    ]
+def spans_of(hits: list[Hit]) -> list[Passage]:
+    """Chunks as the scorer takes them. Joining neighbours is left out: it would blur the ranks."""
+    return [Passage(hit.doc_id, hit.start, hit.end, hit.n_tokens) for hit in hits]
 
 
 def _means(rows: pl.DataFrame) -> dict[str, float]:

@@ -14,7 +14,7 @@ from chunking_assets.workspace import Workspace
 from evals.gold_questions.build import read_gold
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
 from evals.strategy_comparison.compare import compare
-from evals.strategy_comparison.report import leaderboard_svg
+from evals.strategy_comparison.report import frontier_svg, leaderboard_svg
 from evals.strategy_comparison.verdict import explain
 
 if TYPE_CHECKING:
@@ -95,7 +95,13 @@ def update_strategy_comparison(
         baseline=baseline,
         verdict=_verdict(primary),
         markdown=_markdown(primary),
-        picture=f"![intervals](data:image/svg+xml;base64,{_base64(leaderboard_svg(primary))})",
+        picture="\n\n".join(
+            f"![{name}](data:image/svg+xml;base64,{b64encode(svg.encode()).decode()})"
+            for name, svg in (
+                ("intervals", leaderboard_svg(primary)),
+                ("frontier", frontier_svg(scores, baseline)),
+            )
+        ),
         changes_markdown=_changes(comparison.changes),
     )
 
@@ -139,7 +145,3 @@ def _changes(changes: pl.DataFrame) -> str:
     if changes.height > LISTED:
         lines.append(f"- … and {changes.height - LISTED} more in `question_changes`")
     return "\n".join(lines) or "no question changed sides"
-
-
-def _base64(text: str) -> str:
-    return b64encode(text.encode()).decode()

@@ -4,6 +4,7 @@ The tokenizers are small on purpose: they split words into many pieces, and thei
 additive, which is what the budget has to survive.
 """
 
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -33,43 +34,47 @@ TEXTS = {
     ),
     "arabic": (
         "# سياسة الاسترجاع\n\nيمكنكم إرجاع المنتج خلال أربعة عشر يومًا. هل الشحن مجاني؟ نعم، داخل "
-        "المدينة. راسلونا على البريد.\n\n## الاستثناءات\n\nلا تُسترجع البرامج المُفعَّلة؛ وهذا واضحٌ جدًّا.\n"
+        "المدينة. راسلونا على البريد.\n\n"
+        "## الاستثناءات\n\nلا تُسترجع البرامج المُفعَّلة؛ وهذا واضحٌ جدًّا.\n"
     ),
     "japanese": (
-        "# 返品について\n\n商品到着後十四日以内であれば返品できます。送料は無料ですか？はい、無料です！"
-        "「本当に？」と聞かれますが、本当です。葛󠄀城市と辻󠄀さんの場合は別途ご連絡ください。\n\n"
+        "# 返品について\n\n商品到着後十四日以内であれば返品できます。送料は無料ですか？"
+        "はい、無料です！「本当に？」と聞かれますが、本当です。葛󠄀城市と辻󠄀さんの場合は別途ご連絡ください。\n\n"
         "## 例外\n\nソフトウェアは返品できません。ガギグゲゴは分解された濁点です。\n"
     ),
     "emoji": (
-        "# Party 🎉\n\nFamily 👨‍👩‍👧‍👦👨‍👩‍👧‍👦👩🏽‍💻 met 🇧🇷🇫🇷🇹🇷🇯🇵! Did they dance 💃🏿🕺🏻? Yes ❤️‍🔥.\n\n"
+        "# Party 🎉\n\nFamily 👨‍👩‍👧‍👦👨‍👩‍👧‍👦👩🏽‍💻 met 🇧🇷🇫🇷🇹🇷🇯🇵! "
+        "Did they dance 💃🏿🕺🏻? Yes ❤️‍🔥.\n\n"
         "🏳️‍🌈🏳️‍🌈🏳️‍🌈🏴󠁧󠁢󠁳󠁣󠁴󠁿🏴󠁧󠁢󠁳󠁣󠁴󠁿 ok 1️⃣2️⃣3️⃣. Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘! 각각\n"
     ),
     "crlf": (
         "# Setup\r\n\r\nRun the installer. Then restart.\r\nDone? Good.\r\n\r\n"
-        "```sh\r\n# not a heading\r\n\r\nmake  all\r\n```\r\n\r\n## Next\r\n\r\nRead on.\r\r\nEnd.\r\n"
+        "```sh\r\n# not a heading\r\n\r\nmake  all\r\n```\r\n\r\n## Next\r\n\r\n"
+        "Read on.\r\r\nEnd.\r\n"
     ),
     "nbsp": (
-        "# Prices\u00a0and\u202funits\n\n10\u00a0000\u00a0km cost 3\u202f€.\u00a0Then\u2003wide\u2003"
-        "spaces.\u3000Ideographic\u3000space.\u200bZero\u200bwidth.\ufeff Tabs\tand\tmore.\u2028A "
+        "# Prices\u00a0and\u202funits\n\n10\u00a0000\u00a0km cost 3\u202f€.\u00a0"
+        "Then\u2003wide\u2003spaces.\u3000Ideographic\u3000space.\u200bZero\u200bwidth.\ufeff Tabs\tand\tmore.\u2028A "
         "line separator.\u2029A paragraph separator.\n\n\u00a0\n\nBehind a blank line of NBSP.\n"
     ),
     "mixed": (
         "# API\n\n`GET /v1` means 取得する。 Это важно! क्या यह काम करता है? हाँ। ठीक है॥ Ok.\n\n"
         "| key | значение |\n|---|---|\n| limit | 100 |\n| ключ | 値 |\n\n"
         "```python\ndef f():\n\treturn '\u00a0'\n\n\nx = 1. + 2.\n```\n\n"
-        "1. First item.\n   - nested\n     - deeper นี่คือข้อความภาษาไทยที่ไม่มีช่องว่าง\n2. Second.\n\n"
-        "> A quote.\n>\n> # Quoted heading\n>\n> More.\n\n### Deep\n\nText ሰላም። ናቸው፧ Նա եկավ։ Վերջ։\n"
+        "1. First item.\n   - nested\n     - deeper นี่คือข้อความภาษาไทยที่ไม่มีช่องว่าง\n"
+        "2. Second.\n\n> A quote.\n>\n> # Quoted heading\n>\n> More.\n\n"
+        "### Deep\n\nText ሰላም። ናቸው፧ Նա եկավ։ Վերջ։\n"
     ),
     "repeat": "# One\n\nThe same line again. " * 12 + "\n\n" + "The same line again.\n\n" * 12,
 }
 
 PATHOLOGICAL = {
-    "no spaces": "".join(chr(97 + (i * i) % 26) for i in range(60_000)),
-    "one letter": "a" * 60_000,
-    "newlines": "a" + "\n" * 100_000 + "b" + "\r\n" * 5_000 + "c",
-    "spaces": "a" + " " * 100_000 + "b " * 5_000,
-    "nested lists": "".join("  " * (i % 60) + f"- item {i}\n" for i in range(3_000)),
-    "chinese": "今天天气很好我们去公园散步然后回家吃饭" * 2_500,
+    "no spaces": "".join(chr(97 + (i * i) % 26) for i in range(20_000)),
+    "one letter": "a" * 20_000,
+    "newlines": "a" + "\n" * 30_000 + "b" + "\r\n" * 2_000 + "c",
+    "spaces": "a" + " " * 30_000 + "b " * 2_000,
+    "nested lists": "".join("  " * (i % 60) + f"- item {i}\n" for i in range(1_000)),
+    "chinese": "今天天气很好我们去公园散步然后回家吃饭" * 1_000,
 }
 
 
@@ -99,12 +104,15 @@ class Words:
 
     fingerprint = "words"
 
+    def __init__(self) -> None:
+        self.characters = 0
+
     def count(self, texts: Sequence[str]) -> list[int]:
+        self.characters += sum(map(len, texts))
         return [len(text.split()) for text in texts]
 
     def starts(self, texts: Sequence[str]) -> list[np.ndarray]:
-        import re
-
+        self.characters += sum(map(len, texts))
         return [np.array([m.start() for m in re.finditer(r"\S+", t)], np.int64) for t in texts]
 
 

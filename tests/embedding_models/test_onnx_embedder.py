@@ -87,25 +87,20 @@ def test_a_long_text_is_the_weighted_mean_of_its_windows(tiny_folder):
     assert np.allclose(embedder.embed_passages([" ".join(words)])[0], expected, atol=1e-6)
 
 
-@given(st.integers(0, 60), st.integers(5, 9))
-def test_windows_hold_every_token_once_within_the_limit(n_words, limit):
-    embedder = _TINY[limit]
+@pytest.fixture(scope="module")
+def tiny_by_limit(tiny_folder) -> dict[int, Embedder]:
+    folders = {n: tiny_folder(max_tokens=n, passage_prefix="sea ") for n in range(5, 10)}
+    return {n: OnnxFolder(path=str(f)).embedder(f) for n, f in folders.items()}
+
+
+@given(n_words=st.integers(0, 60), limit=st.integers(5, 9))
+def test_windows_hold_every_token_once_within_the_limit(tiny_by_limit, n_words, limit):
+    embedder = tiny_by_limit[limit]
     tokens = embedder.count_tokens(["red " * n_words])[0]
     windows = embedder.count_windows(["red " * n_words])[0]
     lead = 1 if n_words + 3 > limit else 0  # the prefix, repeated in every window
     assert tokens == n_words + 3 + (windows - 1) * (2 + lead)
     assert windows == max(1, -(-tokens // limit))
-
-
-_TINY: dict[int, Embedder] = {}
-
-
-@pytest.fixture(autouse=True)
-def _tiny_embedders(tiny_folder):
-    for limit in range(5, 10):
-        if limit not in _TINY:
-            folder = tiny_folder(f"tiny{limit}", max_tokens=limit, passage_prefix="sea ")
-            _TINY[limit] = OnnxFolder(path=str(folder)).embedder(folder)
 
 
 @pytest.mark.parametrize("word", ["zero", "broken", "huge"])

@@ -54,7 +54,7 @@ def test_every_code_point_is_normalised_as_the_weight_file_says(e5_tokenizer):
     ("text", "pieces"),
     [
         ("Olá mundo", ["▁Olá", "▁mundo"]),
-        ("  two \n spaces", ["▁two", "▁spaces"]),
+        ("  two \n words", ["▁two", "▁words"]),
         ("ﬁne \u200b day", ["▁fine", "▁day"]),
         ("cafe\u0301", ["▁café"]),
     ],
@@ -70,24 +70,22 @@ def test_starts_are_code_points_of_the_original_text(e5_tokenizer):
     assert starts.dtype == np.int64
 
 
-@given(st.lists(st.text(), max_size=4))
-def test_starts_never_decrease_and_are_as_many_as_tokens(texts):
-    for model in (E5Small(), MiniLM()):
-        tokenizer = _TOKENIZERS.setdefault(model, model.tokenizer(NOWHERE))
-        counts, starts = tokenizer.count(texts), tokenizer.starts(texts)
-        assert counts == [len(s) for s in starts]
-        for text, start in zip(texts, starts, strict=True):
-            assert (np.diff(start) >= 0).all()
-            assert ((start >= 0) & (start < len(text))).all()
+@pytest.fixture(scope="module", params=["e5", "minilm"])
+def tokenizer(request, e5_tokenizer):
+    return e5_tokenizer if request.param == "e5" else MiniLM().tokenizer(NOWHERE)
 
 
-_TOKENIZERS: dict[object, TextTokenizer] = {}
+@given(texts=st.lists(st.text(), max_size=4))
+def test_starts_never_decrease_and_are_as_many_as_tokens(tokenizer, texts):
+    counts, starts = tokenizer.count(texts), tokenizer.starts(texts)
+    assert counts == [len(s) for s in starts]
+    for text, start in zip(texts, starts, strict=True):
+        assert (np.diff(start) >= 0).all()
+        assert ((start >= 0) & (start < len(text))).all()
 
 
 @pytest.mark.parametrize("text", ["<s>", "</s>", "<pad>", "[CLS]", "[SEP]", "\x010", "\x012"])
-@pytest.mark.parametrize("model", [E5Small(), MiniLM()])
-def test_a_control_token_spelled_in_a_text_is_text(model, text):
-    tokenizer = model.tokenizer(NOWHERE)
+def test_a_control_token_spelled_in_a_text_is_text(tokenizer, text):
     before, after = tokenizer.special_tokens()
     assert not {*before, *after} & {*tokenizer.encode(f"a {text} b").ids}
 
@@ -110,9 +108,9 @@ def test_the_vocabulary_beside_minilm_is_the_one_its_fingerprint_names():
 
 def test_minilm_reads_words_as_bert_does():
     tokenizer = MiniLM().tokenizer(NOWHERE)
-    assert tokenizer.encode("Unbelievably naïve!").tokens == [
-        "unbelievable", "##y", "naive", "!",
-    ] or tokenizer.encode("Unbelievably naïve!").tokens[-2:] == ["naive", "!"]  # fmt: skip
+    assert tokenizer.encode("Embeddings, naïve!").tokens == [
+        "em", "##bed", "##ding", "##s", ",", "naive", "!",
+    ]  # fmt: skip
 
 
 def test_the_registry_loads_no_engine():

@@ -45,6 +45,7 @@ def test_typography_does_not_hide_a_quote(quote: str, text: str, found: list[str
         ("the pump", "the pumps"),
         ("cafe", "café"),
         ("cafe", "cafe\u0301"),
+        ("x", "x\u0302"),
         ("of", "oﬃce"),
         ("", "text"),
         (" \n", "te xt"),

@@ -35,9 +35,9 @@ def chunk_rows(corpus, version=VERSION):
 
 
 def served_rows(corpus, index=INDEX):
-    return LanceIndex(corpus.workspace, index).rows(
-        "docs", ["chunk_id", "doc_id", "text"]
-    ).to_pylist()
+    return (
+        LanceIndex(corpus.workspace, index).rows("docs", ["chunk_id", "doc_id", "text"]).to_pylist()
+    )
 
 
 def files_and_versions(corpus):
@@ -201,8 +201,10 @@ def test_a_document_that_cannot_be_parsed_is_a_row_and_its_neighbours_go_on(corp
     (corpus.config.root / "docs" / "scan.pdf").write_bytes(b"%PDF-1.7 nothing")
     (parsed,), _, _ = corpus.update()
     assert parsed.failed == ("docs/scan.pdf",)
-    row = corpus.workspace.table(DOCUMENTS).read("docs").row(
-        by_predicate=pl.col("doc_id") == "docs/scan.pdf", named=True
+    row = (
+        corpus.workspace.table(DOCUMENTS)
+        .read("docs")
+        .row(by_predicate=pl.col("doc_id") == "docs/scan.pdf", named=True)
     )
     assert row["status"] == "unsupported"
     assert "scan.pdf" in row["error"]

@@ -4,10 +4,19 @@ from small_corpus import CONFIGURATION, SmallCorpus, write_corpus
 
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index import serve
-from chunking_assets.live_index.promotion import PROMOTIONS, PromotionRefused, live, promote, rollback
+from chunking_assets.live_index.promotion import (
+    PROMOTIONS,
+    PromotionRefused,
+    live,
+    promote,
+    rollback,
+)
 from chunking_assets.live_index.serve import open_live
 
-DOCUMENTS = {"refunds.md": "Money goes back within 120 days.", "fees.md": "A card costs 1.4 percent."}
+DOCUMENTS = {
+    "refunds.md": "Money goes back within 120 days.",
+    "fees.md": "A card costs 1.4 percent.",
+}
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import codecs
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chunking_assets.parsed_elements.decoding import Undecodable, decode
@@ -23,6 +23,7 @@ def test_a_byte_order_mark_decides_and_is_taken_off(mark: bytes, encoding: str):
     assert decode(mark + TEXT.encode(encoding), declared="latin-1") == TEXT
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 def test_utf_8_comes_back_as_it_was_written(text: str):
     data = text.encode()
@@ -78,6 +79,7 @@ def test_what_parquet_cannot_store_is_replaced_in_place():
     assert decode("\ufeffa".encode("utf-16-le") + b"\x00\xd8" + b"b\x00") == "a\ufffdb"
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_storable_text_or_refused(data: bytes):
     try:

@@ -30,7 +30,8 @@ GOLDEN = """\
 <p>Paid   <b>per</b>
 sale,&nbsp;never<br>per month.</p>
 <h2>By card<a class="headerlink" href="#card">¶</a></h2>
-<ol start="3"><li>First<ul><li>inner <code>GET /v1</code></li></ul></li><li><p>Second</p><p>more</p></li></ol>
+<ol start="3"><li>First<ul><li>inner <code>GET /v1</code></li></ul></li>
+<li><p>Second</p><p>more</p></li></ol>
 <table><caption>Fee table</caption>
 <thead><tr><th>Card</th><th>Fee</th></tr></thead>
 <tbody><tr><td rowspan="2">EU|EEA</td><td>1.2&nbsp;%</td></tr><tr><td>0.25<br>EUR</td></tr>

@@ -56,7 +56,7 @@ def test_a_conversation_is_cut_into_turns():
 
 
 def test_a_conversation_needs_no_times():
-    text = "Ana: hello\nBo: hi\nAna: bye\nand thanks"
+    text = "Ana: Does it work?\nBo: yes\nAna: Good.\nand thanks"
     assert [kind for kind, _ in shown(text)] == ["turn", "turn", "turn"]
     assert parsed(text).elements[1].attribute("speaker") == "Bo"
 
@@ -68,9 +68,10 @@ def test_a_conversation_needs_no_times():
         "Subject: hello\nDate: today\nFrom: Ana\nTo: Bo",
         "id: 1\nname: a\nid: 2\nname: b\nid: 3\nname: c",
         "Please note: this is prose.\nIt has a second line.\nAnd a third. Remember: four.",
-        "Note: one\nNote: two\nNote: three",
+        "Note: One.\nNote: Two.\nNote: Three.",
+        "Files: a\nLicense: MIT\n\nFiles: b\nLicense: MIT\n\nFiles: c\nLicense: MIT",
     ],
-    ids=["log", "mail header", "keys and values", "prose", "one speaker"],
+    ids=["log", "mail header", "keys and values", "prose", "one speaker", "records"],
 )
 def test_what_only_looks_like_a_conversation_is_paragraphs(text: str):
     assert {kind for kind, _ in shown(text)} == {"paragraph"}

@@ -108,9 +108,7 @@ def _respond(server, body, attempt):
     elif model == "drop" and "verdict" in content:
         content = json.dumps({"statements": output["statements"][:1]})
     elif model == "nostatements":
-        content = json.dumps(
-            {name: [] if isinstance(v, list) else v for name, v in output.items()}
-        )
+        content = json.dumps({name: [] if isinstance(v, list) else v for name, v in output.items()})
     read = sum(len(m["content"]) for m in messages)
     completion = {
         "id": "chatcmpl-1",

@@ -224,7 +224,10 @@ def test_a_server_that_hangs_times_out_after_one_repetition(server, tmp_path, ke
 
 @pytest.mark.parametrize(
     ("model", "formats"),
-    [("noschema", ["json_schema", "json_object"]), ("noformat", ["json_schema", "json_object", ""])],
+    [
+        ("noschema", ["json_schema", "json_object"]),
+        ("noformat", ["json_schema", "json_object", ""]),
+    ],
 )
 def test_a_format_the_server_rejects_is_replaced_and_noted(ask, server, model, formats):
     [reply] = ask(model)
@@ -253,9 +256,7 @@ def test_calls_in_flight_together_learn_what_is_rejected_once(ask, server):
     replies = ask.gather([("noschema", f"{QUESTION} {n}") for n in range(4)])
     assert not any(isinstance(reply, Exception) for reply in replies)
     assert len(server.requests) <= 8
-    assert ask.chat.adaptations["noschema"] == [
-        "json_schema not supported, asked for json_object"
-    ]
+    assert ask.chat.adaptations["noschema"] == ["json_schema not supported, asked for json_object"]
 
 
 def test_tokens_the_endpoint_does_not_count_are_unknown(ask):

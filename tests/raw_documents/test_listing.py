@@ -111,7 +111,7 @@ def test_shards_share_the_documents_and_keep_them(tmp_path):
 
 
 def versions(root, caches):
-    ids, listing = found(root)
+    _ids, listing = found(root)
     documents, unreadable = FileIndex(caches, "docs").revisions(listing.files["docs"])
     assert not unreadable
     return content_version(documents)

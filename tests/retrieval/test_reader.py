@@ -8,7 +8,7 @@ from chunking_assets.retrieval.open import open_strategy
 DOCUMENTS = {
     "refunds.md": "# Refunds\n\nMoney goes back within 120 days of the sale.",
     "fees.md": "# Fees\n\nA card payment costs 1.4 percent.",
-    "quotes.md": "# It's\n\nThe \"quoted\" word and (brackets) OR AND NOT * are text: ~ ^ : + -",
+    "quotes.md": '# It\'s\n\nThe "quoted" word and (brackets) OR AND NOT * are text: ~ ^ : + -',
 }
 
 

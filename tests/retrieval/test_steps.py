@@ -43,7 +43,9 @@ def test_neighbouring_chunks_become_one_passage_in_text_order():
 
 
 def test_overlapping_chunks_share_their_common_text():
-    passages = merge([hit("a", ordinal=0, text="abcdef"), hit("b", ordinal=1, start=4, text="efgh")])
+    passages = merge(
+        [hit("a", ordinal=0, text="abcdef"), hit("b", ordinal=1, start=4, text="efgh")]
+    )
     assert passages[0].spans == ((0, 8),)
     assert passages[0].text == "abcdefgh"
 

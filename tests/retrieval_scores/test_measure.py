@@ -17,17 +17,8 @@ def test_a_measure_prints_as_it_parses(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "recall",
-        "recall@",
-        "@5",
-        "recall@0",
-        "recall@05",
-        "recall@5k",
-        "Recall@5",
-        "recall@5@5",
-        "recall@-1",
-        "recall@٥",
-        "",
+        *("recall", "recall@", "@5", "recall@5@5", "Recall@5", ""),
+        *("recall@0", "recall@05", "recall@5k", "recall@-1", "recall@٥"),
     ],
 )
 def test_what_is_not_a_measure_is_an_error_with_an_example(text: str) -> None:

@@ -11,6 +11,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from chunking_assets.config import load
 from chunking_assets.errors import CorpusError
 from chunking_assets.workspace import Workspace
 from evals import database
@@ -84,7 +85,7 @@ def test_equal_inputs_make_no_new_build(workspace, strategies):
     second = publish(workspace, {"strategies": strategies.clone()})
     assert (first.is_new, second.is_new) == (True, False)
     assert (second.build, second.inputs, second.rows) == (first.build, first.inputs, first.rows)
-    assert builds(workspace) == [f"{first.build}.duckdb"]
+    assert builds(workspace) == [first.build.name]
 
 
 def test_published_inputs_says_beforehand_whether_publishing_would_change_anything(workspace):
@@ -249,7 +250,7 @@ def test_an_error_leaves_the_served_build_and_no_other_file(workspace):
     workspace.table("retrieval_scores").replace(scores(2).drop("cutoff"))
     with pytest.raises(CorpusError):
         publish(workspace)
-    assert builds(workspace) == [f"{published.build}.duckdb"]
+    assert builds(workspace) == [published.build.name]
 
 
 READER = """
@@ -346,9 +347,8 @@ def test_the_last_three_builds_are_kept(workspace):
     for number in range(5):
         write(workspace, number)
         made.append(publish(workspace).build)
-    assert builds(workspace) == [f"{name}.duckdb" for name in made[-3:]]
-    kept = workspace.eval_database.parent / "builds" / f"{made[-2]}.duckdb"
-    assert generations(kept) == [(3.0, 1000)]
+    assert builds(workspace) == [build.name for build in made[-3:]]
+    assert generations(made[-2]) == [(3.0, 1000)]
 
 
 def test_the_served_build_is_kept_when_the_clock_went_back(workspace):
@@ -397,14 +397,14 @@ def test_the_file_is_read_only_and_the_link_relative(workspace):
     """A relative link still leads to its build when the workspace is moved."""
     published = publish(workspace)
     assert published.path.resolve().stat().st_mode & 0o777 == 0o444
-    assert published.path.readlink() == Path("builds") / f"{published.build}.duckdb"
+    assert published.path.readlink() == Path("builds") / published.build.name
 
 
 def test_the_build_names_itself(workspace):
     published = publish(workspace)
     with duckdb.connect(published.path, read_only=True) as connection:
         assert connection.execute("select build, inputs from _build").fetchall() == [
-            (published.build, published.inputs)
+            (published.build.stem, published.inputs)
         ]
 
 
@@ -426,3 +426,16 @@ def test_a_question_declared_twice_is_refused_by_name(workspace, tables):
     workspace.table("gold_questions").replace(twice)
     with pytest.raises(CorpusError, match="table gold_questions cannot be published: Constraint"):
         publish(workspace)
+
+
+def test_strategy_rows_say_what_corpus_yaml_declares(workspace):
+    config = load(ROOT / "corpus.yaml")
+    rows = strategy_rows(config.strategies.values())
+    assert rows["strategy"].to_list() == list(config.strategies)
+    assert rows["strategy_digest"].to_list() == [s.digest for s in config.strategies.values()]
+    published = publish(workspace, {"strategies": rows})
+    with duckdb.connect(published.path, read_only=True) as connection:
+        declared = connection.execute(
+            "select count(*) from strategies where (settings->>'$.profile.k')::bigint = k"
+        ).fetchone()
+    assert declared == (len(config.strategies),)

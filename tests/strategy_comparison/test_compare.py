@@ -48,7 +48,7 @@ def rows(comparison: Comparison) -> dict[str, dict]:
 
 def test_better_worse_and_cannot_tell_are_named_best_first() -> None:
     table = run(random_scores()).table
-    assert list(table.select("strategy", "verdict").iter_rows())[0] == ("good", "better")
+    assert table["strategy"][0] == "good"
     assert dict(table.select("strategy", "verdict").iter_rows()) == {
         "good": "better",
         "base": "baseline",
@@ -116,6 +116,14 @@ def test_exploratory_metrics_are_marked_and_corrected_among_themselves() -> None
     exploratory = together.filter(~pl.col("is_primary") & (pl.col("verdict") != "baseline"))
     assert exploratory.height == 6
     assert exploratory["p_holm"].min() == pytest.approx(6 * exploratory["p_value"].min())
+
+
+def test_with_more_strategies_the_same_questions_can_show_less() -> None:
+    frame = random_scores()
+    alone = rows(run(frame.filter(pl.col("strategy").is_in(["base", "same"]))))["same"]
+    among = rows(run(frame))["same"]
+    assert among["ci_low"] == alone["ci_low"]
+    assert among["minimum_detectable_difference"] > alone["minimum_detectable_difference"]
 
 
 def test_a_primary_metric_listed_as_exploratory_is_compared_once() -> None:

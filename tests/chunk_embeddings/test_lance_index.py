@@ -1,0 +1,314 @@
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chunking_assets.chunk_embeddings import lance_index
+from chunking_assets.chunk_embeddings.lance_index import LanceIndex, sql_literal
+from chunking_assets.errors import CorpusError
+from chunking_assets.workspace import Workspace
+
+VERSION = "recursive-400@1+tiny"
+
+
+def rows(doc_id: str, words: list[str], shard: str = "docs", **changed: object) -> pa.Table:
+    """One chunk a word, as the build writes them (large strings, large lists)."""
+    generator = np.random.default_rng(0)
+    records = [
+        {
+            "chunk_id": f"{doc_id}#{word}",
+            "shard": shard,
+            "doc_id": doc_id,
+            "ordinal": ordinal,
+            "start": 10 * ordinal,
+            "end": 10 * ordinal + len(word),
+            "prefix": "",
+            "text": word,
+            "embed_text": word,
+            "heading_path": ["Guide", word],
+            "n_tokens": 3,
+            "vec_key": f"key of {word}",
+            **changed,
+        }
+        for ordinal, word in enumerate(words)
+    ]
+    schema = pa.schema(
+        [
+            (name, pa.int64() if name in ("ordinal", "start", "end", "n_tokens") else
+             pa.large_list(pa.large_string()) if name == "heading_path" else pa.large_string())
+            for name in (
+                "chunk_id", "shard", "doc_id", "ordinal", "start", "end", "prefix", "text",
+                "embed_text", "heading_path", "n_tokens", "vec_key",
+            )
+        ]
+    )  # fmt: skip
+    values = generator.normal(size=4 * len(words)).astype(np.float32)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(values, pa.float32()), 4)
+    return pa.Table.from_pylist(records, schema=schema).append_column("vector", vectors)
+
+
+def with_vectors(table: pa.Table, values: list[float]) -> pa.Table:
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(values, pa.float32()), 4)
+    return table.set_column(table.schema.get_field_index("vector"), "vector", vectors)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+@pytest.fixture
+def index(workspace: Workspace) -> LanceIndex:
+    return LanceIndex(workspace, VERSION, 4)
+
+
+def words(index: LanceIndex, shard: str | None = None) -> list[str]:
+    return sorted(index.rows(shard, ["text"])["text"].to_pylist())
+
+
+def served_words(index: LanceIndex) -> list[str]:
+    return sorted(index.open_served().to_arrow()["text"].to_pylist())
+
+
+def found(index: LanceIndex, word: str) -> list[str]:
+    query = index.open_served().search(word, query_type="fts").select(["text", "_score"])
+    return sorted(query.limit(100).to_arrow()["text"].to_pylist())
+
+
+def newest_version(index: LanceIndex) -> int:
+    table = index._open()
+    assert table is not None
+    return int(table.version)
+
+
+def test_a_shorter_document_leaves_exactly_its_chunks(index):
+    index.replace_documents(rows("docs/a", list("abcdefghij")), "docs")
+    index.replace_documents(rows("docs/a", ["a", "b", "z"]), "docs", ["docs/a"])
+    assert words(index) == ["a", "b", "z"]
+
+
+def test_identical_documents_keep_their_own_rows(index):
+    both = pa.concat_tables([rows("docs/a", ["same"]), rows("docs/b", ["same"])])
+    index.replace_documents(both, "docs")
+    assert words(index) == ["same", "same"]
+    index.replace_documents(rows("docs/a", []), "docs", ["docs/a"])
+    assert index.rows(columns=["doc_id"])["doc_id"].to_pylist() == ["docs/b"]
+
+
+def test_other_documents_and_shards_are_left_alone(index):
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    index.replace_documents(rows("docs/b", ["b"]), "docs", ["docs/b"])
+    index.replace_documents(rows("wiki/c", ["c"], "wiki"), "wiki")
+    index.replace_documents(rows("docs/a", ["x"]), "docs", ["docs/a"])
+    assert (words(index, "docs"), words(index, "wiki")) == (["b", "x"], ["c"])
+    index.replace_documents(rows("docs/a", []), "docs")
+    assert (words(index, "docs"), words(index, "wiki")) == ([], ["c"])
+
+
+def test_a_quote_in_a_document_id_is_a_quote(index):
+    awkward = ["docs/it's", "docs/' OR '1'='1", 'docs/"x"', "docs/back\\slash", "docs/50%_é😀"]
+    table = pa.concat_tables([rows(doc_id, ["w"]) for doc_id in awkward])
+    index.replace_documents(table, "docs")
+    for number, doc_id in enumerate(awkward, start=1):
+        index.replace_documents(rows(doc_id, []), "docs", [doc_id])
+        left = sorted(index.rows(columns=["doc_id"])["doc_id"].to_pylist())
+        assert left == sorted(awkward[number:])
+
+
+@given(st.text())
+def test_a_literal_closes_where_it_opened(text):
+    literal = sql_literal(text)
+    assert literal[1:-1].replace("''", "").count("'") == 0
+    assert literal[1:-1].replace("''", "'") == text
+
+
+def test_thousands_of_documents_are_replaced_at_once(index):
+    index.replace_documents(rows("docs/7", ["a"]), "docs")
+    named = [f"docs/{number}" for number in range(5000)]
+    index.replace_documents(rows("docs/7", ["b"]), "docs", named)
+    assert words(index) == ["b"]
+
+
+def test_no_documents_named_means_nothing_replaced(index):
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    assert not index.replace_documents(rows("docs/a", []), "docs", [])
+    assert words(index) == ["a"]
+
+
+def test_equal_content_makes_no_version(index):
+    table = rows("docs/a", ["a", "b"])
+    index.replace_documents(rows("docs/a", ["a", "x"]), "docs")
+    index.publish()
+    assert index.replace_documents(table, "docs")
+    before = index.publish()
+    assert not index.replace_documents(table, "docs")
+    assert not index.replace_documents(table.take([1, 0]), "docs", ["docs/a"])
+    assert not index.replace_documents(rows("docs/x", []), "docs", ["docs/x"])
+    assert index.publish() == before == newest_version(index)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"start": 1}, {"end": 99}, {"ordinal": 5}, {"vec_key": "k"}, {"prefix": "p"},
+        {"n_tokens": 4}, {"heading_path": ["Other"]}, {"text": "b"}, {"embed_text": "p a"},
+    ],
+)  # fmt: skip
+def test_a_changed_column_is_written(index, change):
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    assert index.replace_documents(rows("docs/a", ["a"], **change), "docs")
+    ((column, value),) = change.items()
+    assert index.rows(columns=[column])[column].to_pylist() == [value]
+
+
+def test_readers_see_the_old_rows_until_the_new_are_published(index):
+    index.replace_documents(rows("docs/a", ["old"]), "docs")
+    assert index.served_version() is None
+    index.publish()
+    index.replace_documents(rows("docs/a", ["new"]), "docs")
+    assert served_words(index) == ["old"]
+    assert found(index, "new") == []
+    version = index.publish()
+    assert index.served_version() == version
+    assert served_words(index) == ["new"]
+
+
+def test_full_text_finds_whole_words_of_any_language_after_publication(index):
+    text = ["Café fechado", "the running man", "f" * 64, "runs"]
+    index.replace_documents(rows("docs/a", text), "docs")
+    index.publish()
+    assert index.unindexed_rows() == 0
+    assert found(index, "cafe") == ["Café fechado"]
+    assert found(index, "THE") == ["the running man"]  # no stop words
+    assert found(index, "run") == []  # no stemming
+    assert found(index, "f" * 64) == ["f" * 64]
+    index.replace_documents(rows("docs/b", ["fechado outra vez"]), "docs", ["docs/b"])
+    assert index.unindexed_rows() == 1
+    index.publish()
+    assert index.unindexed_rows() == 0
+    assert found(index, "fechado") == ["Café fechado", "fechado outra vez"]
+
+
+def test_a_served_table_refuses_writes(index):
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    index.publish()
+    with pytest.raises(ValueError, match="cannot be modified"):
+        index.open_served().delete("true")
+
+
+def test_an_index_without_rows_can_be_published(index):
+    assert not index.replace_documents(rows("docs/a", []), "docs")
+    index.publish()
+    assert served_words(index) == []
+    assert found(index, "a") == []
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    index.publish()
+    assert found(index, "a") == ["a"]
+
+
+def test_an_index_never_published_is_named_with_the_cure(workspace):
+    index = LanceIndex(workspace, VERSION)
+    assert not index.exists()
+    assert index.served_version() is None
+    with pytest.raises(CorpusError, match=r"recursive-400@1\+tiny was never published"):
+        index.open_served()
+
+
+def test_a_dropped_index_is_gone(index):
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    index.drop()
+    index.drop()
+    assert not index.exists()
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0] * 4, [1.0, float("nan"), 0.0, 0.0], [float("inf"), 0.0, 0.0, 0.0]]
+)
+def test_a_vector_that_search_could_never_find_is_refused(index, values):
+    bad = with_vectors(rows("docs/a", ["good", "bad"]), [1.0, 0, 0, 0, *values])
+    with pytest.raises(CorpusError, match="vector of chunk docs/a#bad of document docs/a"):
+        index.replace_documents(bad, "docs")
+    assert not index.exists()
+
+
+def test_a_repeated_row_is_stored_once_and_a_contradiction_refused(index):
+    row = rows("docs/a", ["a"])
+    index.replace_documents(pa.concat_tables([row, row]), "docs")
+    assert words(index) == ["a"]
+    other = rows("docs/a", ["a"], end=99)
+    with pytest.raises(CorpusError, match="two different rows"):
+        index.replace_documents(pa.concat_tables([row, other]), "docs")
+
+
+@pytest.mark.parametrize(("shard", "doc_ids"), [("wiki", None), ("docs", ["docs/b"])])
+def test_rows_outside_what_is_replaced_are_refused(index, shard, doc_ids):
+    with pytest.raises(CorpusError, match="Nothing was written"):
+        index.replace_documents(rows("docs/a", ["a"]), shard, doc_ids)
+
+
+def test_vectors_of_another_size_are_refused(workspace, index):
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    with pytest.raises(CorpusError, match="4 dimensions, the model gives 8"):
+        LanceIndex(workspace, VERSION, 8).publish()
+
+
+def test_a_table_whose_creation_was_interrupted_is_completed(index):
+    index._connect().create_table(index.name, schema=index._schema())
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    mark = index._open().schema.field("chunk_id").metadata
+    assert mark == {lance_index.PRIMARY_KEY_MARK: b"1"}
+
+
+@pytest.mark.parametrize(("served_days_ago", "cleaned_after_days"), [(0, 1), (9, 9)])
+def test_cleaning_never_reaches_the_served_version(served_days_ago, cleaned_after_days):
+    class Table:
+        """A table that was not published for days, as LanceDB describes its versions."""
+
+        def list_versions(self):
+            made = datetime.now() - timedelta(days=served_days_ago)
+            return [
+                {"version": 1, "timestamp": made - timedelta(days=1)},
+                {"version": 2, "timestamp": made},
+                {"version": 3, "timestamp": datetime.now()},
+            ]
+
+    age = lance_index._cleanable_age(Table(), {"served": {"version": 2}})
+    assert timedelta(days=cleaned_after_days) <= age < timedelta(days=cleaned_after_days + 1)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import pyarrow.parquet as parquet
+from chunking_assets.chunk_embeddings.lance_index import LanceIndex
+from chunking_assets.workspace import Workspace
+
+root, version, shard, *files = sys.argv[1:]
+index = LanceIndex(Workspace(Path(root)), version, 4)
+for file in files:
+    index.replace_documents(parquet.read_table(file), shard)
+    index.publish()
+"""
+
+
+def test_two_processes_writing_two_shards_lose_nothing(workspace, index, tmp_path):
+    from pyarrow import parquet
+
+    writers = []
+    for shard in ("docs", "wiki"):
+        files = [str(tmp_path / f"{shard}-{round}.parquet") for round in range(3)]
+        for round, file in enumerate(files):
+            parquet.write_table(rows(f"{shard}/a", [f"{round}{n}" for n in range(50)], shard), file)
+        command = [sys.executable, "-c", WRITER, str(workspace.root), VERSION, shard, *files]
+        writers.append(subprocess.Popen(command))
+    assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
+    last = [f"2{n}" for n in range(50)]
+    assert words(index, "docs") == words(index, "wiki") == sorted(last)
+    assert served_words(index) == sorted(last + last)
+    assert index.unindexed_rows() == 0
