@@ -29,7 +29,8 @@ def logged(log: Log, what: str, unit: str) -> Progress:
         nonlocal last
         now = time.monotonic()
         rate = done / max(1e-9, now - started)
-        line = f"{what} {done:,}/{total:,} {unit}, {rate:.1f}/s, about {(total - done) / rate:.0f} s left"
+        left = (total - done) / rate
+        line = f"{what} {done:,}/{total:,} {unit}, {rate:.1f}/s, about {left:.0f} s left"
         for listener in listeners:
             listener(line)
         if now - last >= EVERY_SECONDS:

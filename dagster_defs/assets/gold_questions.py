@@ -25,7 +25,7 @@ NAME = "gold_questions"
     automation_condition=when_out_of_date(),
     metadata=table_metadata("gold_questions"),
     description=(
-        "Questions with evidence as exact quotes, found in the canonical text of today's documents. "
+        "Questions with evidence as exact quotes, found in the text of the documents as they are. "
         "A quote that is no longer there makes its question stale: reported, and left out of "
         "the scores until a person mends it."
     ),
