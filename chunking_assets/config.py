@@ -22,7 +22,7 @@ from chunking_assets.chunk_sets.registry import CHUNKERS
 from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.embedding_models.model import EmbeddingModel
 from chunking_assets.embedding_models.registry import MODELS
-from chunking_assets.errors import ConfigError
+from chunking_assets.errors import ConfigError, CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.retrieval.profile import RetrievalProfile
@@ -149,7 +149,7 @@ def load(file: Path | None = None) -> Config:
     file = Path(file or os.environ.get(CONFIG_VARIABLE) or "corpus.yaml").absolute()
     settings = _parse(file, _read(file))
     models = {
-        name: _declared(file, f"embedding_models.{name}", entry, MODELS)
+        name: _model(file, f"embedding_models.{name}", entry)
         for name, entry in settings.embedding_models.items()
     }
     versions = {
@@ -243,9 +243,20 @@ def _declared(
             file, f"{key}.kind", f"unknown kind {kind!r}", f"Choose one of: {', '.join(registry)}."
         )
     try:
-        return registry[kind].model_validate({k: v for k, v in entry.items() if k != "kind"})
+        return registry[kind].model_validate(
+            {k: v for k, v in entry.items() if k != "kind"}, context={"root": file.parent}
+        )
     except ValidationError as error:
         raise _config_error(file, key, error) from error
+
+
+def _model(file: Path, key: str, entry: dict[str, Any]) -> EmbeddingModel:
+    model: EmbeddingModel = _declared(file, key, entry, MODELS)
+    try:
+        model.declaration()  # a folder of the user's own is looked into now, not in the first run
+    except CorpusError as error:
+        raise ConfigError(file, key, str(error).rstrip("."), "Correct it there.") from error
+    return model
 
 
 def _chunker_version(

@@ -5,19 +5,22 @@ upstream and downstream both finish between two looks (dagster issue 24650); com
 cannot. Equal content gives an equal stamp, so early cut-off follows by itself.
 """
 
+import json
 from functools import lru_cache
 
 import dagster as dg
 
-from chunking_assets.workspace import Workspace
-from dagster_defs.inputs import is_out_of_date
+from chunking_assets.workspace import WHOLE, Workspace
+from dagster_defs.inputs import is_out_of_date, is_unsound, wanted
 from dagster_defs.partitions import CONFIG
 
 AC = dg.AutomationCondition
+Context = dg.AutomationContext[dg.AssetKey]
+Result = dg.AutomationResult[dg.AssetKey]
 
 
 class OutOfDate(dg.AutomationCondition[dg.AssetKey]):
-    """True for the partitions whose inputs changed since they were built, or never were."""
+    """True for the partitions that could be built now from other inputs than they were."""
 
     @property
     def name(self) -> str:
@@ -27,34 +30,78 @@ class OutOfDate(dg.AutomationCondition[dg.AssetKey]):
     def description(self) -> str:
         return "The inputs recorded at the last build differ from the inputs now"
 
-    def evaluate(
-        self, context: dg.AutomationContext[dg.AssetKey]
-    ) -> dg.AutomationResult[dg.AssetKey]:
-        asset, candidates = context.key.to_user_string(), context.candidate_subset
-        workspace = Workspace(CONFIG.home)
-        if context.partitions_def is None:
-            due = is_out_of_date(CONFIG, workspace, asset)
-            return dg.AutomationResult(
-                context, true_subset=candidates if due else context.get_empty_subset()
-            )
-        keys = candidates.expensively_compute_partition_keys()
-        due_keys = {key for key in keys if is_out_of_date(CONFIG, workspace, asset, key)}
-        return dg.AutomationResult(
-            context, true_subset=candidates.compute_intersection_with_partition_keys(due_keys)
+    def evaluate(self, context: Context) -> Result:
+        asset, workspace = context.key.to_user_string(), Workspace(CONFIG.home)
+        return _where(
+            context, {k for k in _keys(context) if is_out_of_date(CONFIG, workspace, asset, k)}
         )
+
+
+class Unsound(dg.AutomationCondition[dg.AssetKey]):
+    """True for the partitions that failed a blocking check when they were last built."""
+
+    @property
+    def name(self) -> str:
+        return "unsound"
+
+    @property
+    def description(self) -> str:
+        return "A blocking check failed on the last build"
+
+    def evaluate(self, context: Context) -> Result:
+        asset, workspace = context.key.to_user_string(), Workspace(CONFIG.home)
+        return _where(context, {k for k in _keys(context) if is_unsound(workspace, asset, k)})
+
+
+class Untried(dg.AutomationCondition[dg.AssetKey]):
+    """True for the partitions whose inputs are not those of the last tick they were ready in.
+
+    What is ready is requested in the same tick, so these are the inputs it was tried with; they
+    are kept in the cursor. Unlike an event, a change during the attempt is not lost.
+    """
+
+    @property
+    def name(self) -> str:
+        return "untried"
+
+    @property
+    def description(self) -> str:
+        return "The inputs changed since the partition was last tried"
+
+    def evaluate(self, context: Context) -> Result:
+        asset, workspace = context.key.to_user_string(), Workspace(CONFIG.home)
+        tried: dict[str, str | None] = json.loads(context.cursor or "{}")
+        now = {key: wanted(CONFIG, workspace, asset, key) for key in _keys(context)}
+        untried = {key for key, inputs in now.items() if tried.get(key) != inputs}
+        return _where(context, untried, json.dumps(tried | now))
+
+
+def _keys(context: Context) -> set[str]:
+    """The partitions in question; an asset without any has one, `WHOLE`."""
+    if context.partitions_def is None:
+        return set() if context.candidate_subset.is_empty else {WHOLE}
+    return set(context.candidate_subset.expensively_compute_partition_keys())
+
+
+def _where(context: Context, keys: set[str], cursor: str | None = None) -> Result:
+    if context.partitions_def is None:
+        subset = context.candidate_subset if keys else context.get_empty_subset()
+    else:
+        subset = context.candidate_subset.compute_intersection_with_partition_keys(keys)
+    return dg.AutomationResult(context, true_subset=subset, cursor=cursor)
 
 
 @lru_cache(maxsize=1)
 def when_out_of_date() -> dg.AutomationCondition[dg.AssetKey]:
-    """Redo what is out of date and ready; what failed is tried again once an input moves."""
-    an_input_moved = (
-        AC.any_deps_match(AC.newly_updated()).since_last_handled().with_label("an input moved")
-    )
-    inputs_settled = (~AC.any_deps_missing() & ~AC.any_deps_in_progress()).with_label(
-        "inputs are there and settled"
-    )
+    """Redo what is out of date and ready; what failed is tried again once an input moves.
+
+    Whether the inputs are there is for `wanted` to say, which is None if not: an asset may do
+    without some of its dependencies, such as a live index before the first promotion.
+    """
+    inputs_settled = (~AC.any_deps_in_progress()).with_label("inputs are settled")
     not_running = (~AC.in_progress()).with_label("not running")
-    worth_trying = (~AC.execution_failed() | an_input_moved).with_label("worth trying")
+    failed = AC.execution_failed() | Unsound()
+    worth_trying = (~failed | Untried()).with_label("did not fail with these inputs")
     return (OutOfDate() & inputs_settled & not_running & worth_trying).with_label(
         "redo when out of date"
     )

@@ -6,11 +6,15 @@ from typing import Any
 
 import dagster as dg
 import polars as pl
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData,
+)
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
 from chunking_assets.chunk_embeddings.reconcile import reconcile
 from chunking_assets.chunk_sets.verify import verify_chunk_set
 from chunking_assets.parsed_elements.build import DOCUMENTS
+from dagster_defs.inputs import UNSOUND
 from dagster_defs.partitions import cell_parts, cells, chunker_versions, corpus_shards
 from dagster_defs.resources import Corpus
 from evals.gold_questions.build import GOLD_QUESTIONS
@@ -39,7 +43,8 @@ def partition_check(
     """A check that looks at every partition of a run and says so for each.
 
     Dagster records one evaluation without a partition when a run covers several; the others are
-    logged here, and the returned one blocks the step if any partition failed.
+    logged here, and the returned one blocks the step if any partition failed. A later run would
+    not be blocked by that, so a blocking check also marks the partition as unsound.
     """
     severity = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
 
@@ -54,6 +59,8 @@ def partition_check(
         keys = [str(key) for key in context.partition_keys]
         findings = {key: look(corpus, key) for key in keys}
         failed = [key for key, finding in findings.items() if not finding.passed]
+        for key in failed if blocking else ():
+            corpus.workspace.stamps.write(asset, UNSOUND, key)
         if len(keys) == 1:
             metadata = dict(findings[keys[0]].metadata)
             return dg.AssetCheckResult(passed=not failed, severity=severity, metadata=metadata)
@@ -66,6 +73,7 @@ def partition_check(
                     partition=key,
                     severity=severity,
                     blocking=blocking,
+                    target_materialization_data=_target(context.instance, asset, key),
                     metadata={
                         k: dg.MetadataValue.int(v)
                         if isinstance(v, int)
@@ -81,6 +89,24 @@ def partition_check(
         )
 
     return check
+
+
+def _target(
+    instance: dg.DagsterInstance, asset: str, key: str
+) -> AssetCheckEvaluationTargetMaterializationData | None:
+    """The materialization looked at: an evaluation without one does not count as current."""
+    records = instance.fetch_materializations(
+        dg.AssetRecordsFilter(dg.AssetKey(asset), asset_partitions=[key]), limit=1
+    ).records
+    return (
+        AssetCheckEvaluationTargetMaterializationData(
+            storage_id=records[0].storage_id,
+            run_id=records[0].run_id,
+            timestamp=records[0].timestamp,
+        )
+        if records
+        else None
+    )
 
 
 def _listed(ids: tuple[str, ...]) -> str:

@@ -1,7 +1,8 @@
 """What every partition would be built from now: the other half of its stamp.
 
 One function an asset says which content keys its partition depends on; None says that an input is
-not there yet. A stamp holds that digest as it was when the partition was built.
+not there yet, or not fit to be used. A stamp holds that digest as it was when the partition was
+built, or says that what was built failed a blocking check.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,17 +18,26 @@ from chunking_assets.workspace import WHOLE, Table, Workspace
 from dagster_defs.partitions import cell_parts
 from evals.database import published_inputs, strategy_rows
 from evals.gold_questions.build import GOLD_QUESTIONS
-from evals.ragas_scores.build import judge_identity
+from evals.ragas_scores.build import RAGAS_SCORES, judge_identity
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
 from evals.strategy_comparison.build import STRATEGY_COMPARISONS
 
 RAW_DOCUMENTS = "raw_documents"
+UNSOUND = "failed a blocking check"
+"""The stamp of a partition nothing may be built upon; its next build starts from nothing."""
 
 
 def is_out_of_date(config: Config, workspace: Workspace, asset: str, key: str = WHOLE) -> bool:
-    """Whether a partition could be built now from other inputs than it was built from."""
+    """Whether a partition could be built now, and was not from these inputs or is gone since."""
     now = wanted(config, workspace, asset, key)
-    return now is not None and now != workspace.stamps.read(asset, key)
+    if now is None:
+        return False
+    return now != workspace.stamps.read(asset, key) or not STORED[asset](config, workspace, key)
+
+
+def is_unsound(workspace: Workspace, asset: str, key: str) -> bool:
+    """Whether a blocking check failed on the last build of a partition."""
+    return workspace.stamps.read(asset, key) == UNSOUND
 
 
 def wanted(config: Config, workspace: Workspace, asset: str, key: str = WHOLE) -> str | None:
@@ -66,7 +76,7 @@ def _chunk_sets(config: Config, workspace: Workspace, key: str) -> str | None:
 def _chunk_embeddings(config: Config, workspace: Workspace, key: str) -> str | None:
     version, shard = cell_parts(key)
     chunks = workspace.table(CHUNKS).manifest(cell(version, shard))
-    if chunks is None:
+    if chunks is None or is_unsound(workspace, "chunk_sets", key):
         return None
     models = sorted((i.name, i.model.declaration()) for i in config.indexes_of(version))
     return digest("chunk_embeddings", chunks.version, models)
@@ -87,7 +97,10 @@ def _retrieval_scores(config: Config, workspace: Workspace, version: str) -> str
         for shard in config.shards()
     ]
     indexed = _versions(workspace.table(EMBEDDED_CHUNKS), partitions)
+    cells = [cell(version, shard) for shard in config.shards()]
     if gold is None or indexed is None:
+        return None
+    if any(is_unsound(workspace, "chunk_embeddings", key) for key in cells):
         return None
     strategies = sorted((s.name, s.digest) for s in config.strategies_of(version))
     return digest("retrieval_scores", strategies, gold.version, indexed)
@@ -102,20 +115,32 @@ def _ragas_scores(config: Config, workspace: Workspace, version: str) -> str | N
 
 
 def _strategy_comparison(config: Config, workspace: Workspace, key: str) -> str | None:
-    scored = _existing(workspace.table(RETRIEVAL_SCORES), list(config.strategies))
-    if not scored:
-        return None
+    """None while the baseline has no score on today's questions: nothing can be compared."""
+    gold = workspace.table(GOLD_QUESTIONS).manifest()
+    today = gold.details["golden_version"] if gold else None
+    scores = workspace.table(RETRIEVAL_SCORES)
+    scored = {
+        name: manifest.version
+        for name in config.strategies
+        if (manifest := scores.manifest(name))
+        and manifest.rows
+        and manifest.details.get("golden_version") == today
+    }
     current = live(workspace)
+    baseline = current.strategy if current else config.comparison.baseline
+    if not scored or (baseline in config.strategies and baseline not in scored):
+        return None
     return digest(
-        "strategy_comparison",
-        scored,
-        config.comparison.model_dump(mode="json"),
-        current.strategy if current else None,
+        "strategy_comparison", scored, config.comparison.model_dump(mode="json"), baseline
     )
 
 
 def _eval_tables(config: Config, workspace: Workspace, key: str) -> str | None:
-    if workspace.table(STRATEGY_COMPARISONS).manifest() is None:
+    """Waits for the first comparison, unless there are no questions to compare on."""
+    scores = workspace.table(RETRIEVAL_SCORES)
+    manifests = [scores.manifest(name) for name in config.strategies]
+    nothing_to_compare = all(m is not None and m.rows == 0 for m in manifests)
+    if workspace.table(STRATEGY_COMPARISONS).manifest() is None and not nothing_to_compare:
         return None
     strategies = strategy_rows(config.strategies.values())
     return digest("eval_tables", published_inputs(workspace, {"strategies": strategies}))
@@ -142,3 +167,34 @@ WANTED: dict[str, Callable[[Config, Workspace, str], str | None]] = {
     "strategy_comparison": _strategy_comparison,
     "eval_tables": _eval_tables,
 }
+
+
+def _indexed(config: Config, workspace: Workspace, key: str) -> bool:
+    version, shard = cell_parts(key)
+    partitions = [ledger(index.name, shard) for index in config.indexes_of(version)]
+    return _versions(workspace.table(EMBEDDED_CHUNKS), partitions) is not None
+
+
+def _scored_in(table: str) -> Callable[[Config, Workspace, str], bool]:
+    def stored(config: Config, workspace: Workspace, version: str) -> bool:
+        strategies = [s.name for s in config.strategies_of(version)]
+        return _versions(workspace.table(table), strategies) is not None
+
+    return stored
+
+
+def _partition_of(table: str) -> Callable[[Config, Workspace, str], bool]:
+    return lambda config, workspace, key: workspace.table(table).manifest(key) is not None
+
+
+STORED: dict[str, Callable[[Config, Workspace, str], bool]] = {
+    "parsed_elements": _partition_of(DOCUMENTS),
+    "chunk_sets": _partition_of(CHUNKS),
+    "chunk_embeddings": _indexed,
+    "gold_questions": _partition_of(GOLD_QUESTIONS),
+    "retrieval_scores": _scored_in(RETRIEVAL_SCORES),
+    "ragas_scores": _scored_in(RAGAS_SCORES),
+    "strategy_comparison": _partition_of(STRATEGY_COMPARISONS),
+    "eval_tables": lambda config, workspace, key: workspace.eval_database.exists(),
+}
+"""Whether what a stamp vouches for is still there: a folder may be removed to have it rebuilt."""

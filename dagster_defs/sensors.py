@@ -28,14 +28,10 @@ CHUNKER_VERSIONS = "chunker_versions"
         "still being written is waited for; a folder that is gone deletes nothing."
     ),
 )
-def watch_documents(
-    context: dg.SensorEvaluationContext, corpus: Corpus
-) -> dg.SensorResult | dg.SkipReason:
+def watch_documents(context: dg.SensorEvaluationContext, corpus: Corpus) -> dg.SensorResult:
     seen: dict[str, dict[str, str]] = json.loads(context.cursor or "{}")
-    try:
-        events = list(observe(corpus.config, corpus.workspace, seen))
-    except CorpusError as error:
-        return dg.SkipReason(str(error))
+    problems: list[str] = []
+    events = list(observe(corpus.config, corpus.workspace, seen, problems))
     for event in events:
         tags = event.tags or {}
         versions = seen.setdefault(event.asset_key.to_user_string(), {})
@@ -46,20 +42,34 @@ def watch_documents(
         asset_events=events,
         dynamic_partitions_requests=[corpus_shards.build_add_request(new)] if new else [],
         cursor=json.dumps(seen),
-        skip_reason=None if events else "no document and no declaration changed",
+        skip_reason="; ".join(problems)
+        or (None if events else "no document and no declaration changed"),
     )
 
 
 def observe(
-    config: Config, workspace: Workspace, seen: dict[str, dict[str, str]]
+    config: Config,
+    workspace: Workspace,
+    seen: dict[str, dict[str, str]],
+    problems: list[str] | None = None,
 ) -> Iterator[dg.AssetMaterialization]:
     """One event for every shard and declaration that is not as it was `seen`.
 
     The stamp of a shard is written with its event: the stages below compare with it. A shard with
-    a file still being written is left for the next look.
+    a file still being written is left for the next look, and so is a collection that cannot be
+    listed, if there is a list to add the problem to.
+
+    Raises:
+        CorpusError: a collection cannot be listed, and `problems` is None.
     """
     for name, collection in config.collections.items():
-        listing = scan(name, collection, config.root)
+        try:
+            listing = scan(name, collection, config.root)
+        except CorpusError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
+            continue
         for shard in collection.shards_of(name):
             if any(file.doc_id in listing.held for file in listing.files[shard]):
                 continue

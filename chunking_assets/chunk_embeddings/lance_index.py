@@ -94,6 +94,14 @@ class LanceIndex:
                 )
             return True
 
+    def delete_shard(self, shard: str) -> None:
+        """Remove every row of a shard. Nothing is seen of it before `publish`."""
+        scope = f"shard = {sql_literal(shard)}"
+        with self._locked():
+            table = self._open()
+            if table is not None and table.count_rows(scope):
+                table.delete(scope)
+
     def publish(self) -> int:
         """Index what is new, then show it to readers; the version now served.
 
@@ -114,13 +122,20 @@ class LanceIndex:
                 table.tags.update(SERVED, table.version)
             return int(table.version)
 
-    def rows(self, shard: str | None = None, columns: Sequence[str] | None = None) -> "pa.Table":
-        """Columns (all if None) of the newest rows of a shard (of all if None).
+    def rows(
+        self,
+        shard: str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        served: bool = False,
+    ) -> "pa.Table":
+        """Columns (all if None) of the rows of a shard (of all if None): the newest, or those
+        that readers are served.
 
         Raises:
-            CorpusError: the table was never written.
+            CorpusError: the table was never written, or never published.
         """
-        table = self._open()
+        table = self.open_served() if served else self._open()
         if table is None:
             raise self._missing()
         names = list(columns) if columns is not None else list(table.schema.names)

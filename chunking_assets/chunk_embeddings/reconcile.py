@@ -31,7 +31,9 @@ def reconcile(workspace: Workspace, index_version: str, shard: str) -> Reconcili
     )
     wanted = {} if stated is None else dict(stated.iter_rows())
     index = LanceIndex(workspace, index_version)
-    rows = index.rows(shard, ["chunk_id", "vec_key"]).to_pylist() if index.exists() else []
+    rows = []
+    if index.served_version() is not None:
+        rows = index.rows(shard, ["chunk_id", "vec_key"], served=True).to_pylist()
     found = Counter(row["chunk_id"] for row in rows)
     keys = {row["chunk_id"]: row["vec_key"] for row in rows}
     return Reconciliation(
@@ -40,5 +42,5 @@ def reconcile(workspace: Workspace, index_version: str, shard: str) -> Reconcili
         extra=tuple(sorted(found.keys() - wanted.keys())),
         duplicates=tuple(sorted(c for c, n in found.items() if n > 1)),
         other_vector=tuple(sorted(c for c in wanted.keys() & keys.keys() if wanted[c] != keys[c])),
-        unindexed_rows=index.unindexed_rows() if index.exists() else 0,
+        unindexed_rows=index.unindexed_rows(),
     )

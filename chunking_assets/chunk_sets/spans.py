@@ -281,12 +281,23 @@ class Document:
         end = at_most
         while end > start and not self.is_apart(end):
             end -= 1
-        if end == at_most > start:
-            return end
-        for cluster in _GRAPHEME.finditer(self.text, end):
-            if cluster.end() > at_most:
-                return end if end > start else cluster.end()
-            end = cluster.end()
+        while end < at_most or end == start:
+            following = self._cluster_end(end)
+            if following > at_most and end > start:
+                break
+            end = following
+        return end
+
+    def _cluster_end(self, start: int) -> int:
+        """The end of the cluster that begins at `start`.
+
+        Matched on a copy, because the pattern looks back over a whole row of flags at each of them.
+        """
+        for size in (32, 1024, len(self.text)):
+            piece = self.text[start : start + size]
+            end = start + _GRAPHEME.match(piece).end()
+            if end < start + len(piece):
+                break
         return end
 
     def skip_space(self, offset: int, end: int) -> int:

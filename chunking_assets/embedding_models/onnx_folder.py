@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from chunking_assets.embedding_models.model import (
     Embedder,
@@ -33,7 +33,7 @@ UNLIMITED = 1_000_000
 class OnnxFolder(EmbeddingModel):
     """`kind: onnx`: a folder with `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`.
 
-    `path` is absolute, or relative to the working folder. `model.json` has the keys `id`,
+    `path` is absolute, or relative to the folder of corpus.yaml. `model.json` has the keys `id`,
     `dimensions`, `max_tokens`, `pooling`, `query_prefix` and `passage_prefix`; without it, what
     sentence-transformers wrote is read: `config.json`, `1_Pooling/config.json`,
     `sentence_bert_config.json`, `tokenizer_config.json`, `config_sentence_transformers.json`.
@@ -48,9 +48,15 @@ class OnnxFolder(EmbeddingModel):
     pooling: Literal["mean", "cls"] | None = None
     max_tokens: int | None = Field(default=None, ge=8)
 
+    @field_validator("path")
+    @classmethod
+    def _from_the_configuration(cls, path: str, info: ValidationInfo) -> str:
+        root: Path = (info.context or {}).get("root", Path())
+        return str(root / Path(path).expanduser())
+
     @property
     def folder(self) -> Path:
-        return Path(self.path).expanduser().absolute()
+        return Path(self.path).absolute()
 
     def declaration(self) -> dict[str, object]:
         """The files' content and the settings in force; not the path."""

@@ -8,7 +8,12 @@ from typing import Any
 import dagster as dg
 
 from chunking_assets.build_log import record_build
-from chunking_assets.chunk_embeddings.build import IndexUpdate, update_index
+from chunking_assets.chunk_embeddings.build import (
+    EMBEDDED_CHUNKS,
+    IndexUpdate,
+    ledger,
+    update_index,
+)
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import cell
 from chunking_assets.keys import digest
@@ -16,7 +21,7 @@ from dagster_defs.assets.sources import OWNERS
 from dagster_defs.assets.summary import document_counts
 from dagster_defs.automation import when_out_of_date
 from dagster_defs.cells import Built, Outcome, noted, report
-from dagster_defs.inputs import wanted
+from dagster_defs.inputs import is_unsound, wanted
 from dagster_defs.partitions import cell_parts, cells
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
@@ -77,6 +82,9 @@ def _build(
     stamps = {s: wanted(corpus.config, workspace, NAME, cell(version, s)) for s in shards}
     updates: dict[str, list[IndexUpdate]] = {shard: [] for shard in shards}
     for index in corpus.config.indexes_of(version):
+        for shard in shards:
+            if is_unsound(workspace, NAME, cell(version, shard)):
+                workspace.table(EMBEDDED_CHUNKS).remove(ledger(index.name, shard))
         for update in _update(context, corpus, index, shards):
             updates[update.shard].append(update)
     outcomes: dict[str, Outcome] = {}

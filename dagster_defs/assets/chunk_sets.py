@@ -14,7 +14,7 @@ from dagster_defs.assets.sources import OWNERS, declared_versions
 from dagster_defs.assets.summary import document_counts, documents_list, histogram
 from dagster_defs.automation import when_out_of_date
 from dagster_defs.cells import Built, Outcome, noted, report
-from dagster_defs.inputs import wanted
+from dagster_defs.inputs import is_unsound, wanted
 from dagster_defs.partitions import by_shard, by_version, cell_parts, cells
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
@@ -80,6 +80,8 @@ def _build(
         workspace.record_declaration(
             "chunkers", version.name, version_declaration(config, version.name)
         )
+        if is_unsound(workspace, NAME, cell(version.name, shard)):
+            workspace.table(CHUNKS).remove(cell(version.name, shard))
     stamps = {name: wanted(config, workspace, NAME, cell(name, shard)) for name in names}
     started = time.monotonic()
     updates = update_chunk_sets(

@@ -69,7 +69,15 @@ def ragas_scores(
         }
         return Built(
             digest(sorted((u.strategy, u.version) for u in updates)),
-            {"dagster/row_count": sum(u.rows for u in updates), **counts, **means},
+            {
+                "dagster/row_count": sum(u.rows for u in updates),
+                "requests": sum(u.requests for u in updates),
+                "adaptations": dg.MetadataValue.json(
+                    {u.strategy: dict(u.adaptations) for u in updates if u.adaptations}
+                ),
+                **counts,
+                **means,
+            },
         )
 
     yield from report(context, attempt_each(context.partition_keys, build))

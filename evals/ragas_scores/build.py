@@ -1,6 +1,6 @@
 """Judge what a strategy served for the gold questions, and keep what was judged before."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from chunking_assets.keys import digest
 from chunking_assets.workspace import Manifest, Workspace
 from evals.gold_questions.build import Gold, read_gold
 from evals.ragas_scores.availability import endpoint_from_environment
-from evals.ragas_scores.frames import JudgedFrames, JudgedQuestion
+from evals.ragas_scores.frames import JudgedFrames, JudgedQuestion, JudgeSummary
 from evals.ragas_scores.score import judge_strategy
 from evals.retrieval_scores.build import RETRIEVAL_SCORES, SERVED_PASSAGES
 
@@ -27,7 +27,8 @@ ANSWERS, RAGAS_SCORES, RAGAS_STATEMENTS = "answers", "ragas_scores", "ragas_stat
 class JudgedUpdate:
     """How many rows have which status, and the means of what was scored.
 
-    `stopped` says what made the endpoint useless for good, if anything did.
+    `requests` were sent and `adaptations` made to what the server accepts, model by model, in this
+    update; `stopped` says what made the endpoint useless for good, if anything did.
     """
 
     strategy: str
@@ -35,6 +36,8 @@ class JudgedUpdate:
     rows: int
     statuses: Mapping[str, int]
     means: Mapping[str, float] = field(default_factory=dict)
+    requests: int = 0
+    adaptations: Mapping[str, Sequence[str]] = field(default_factory=dict)
     stopped: str | None = None
 
 
@@ -73,7 +76,7 @@ def update_ragas_scores(
     inputs = digest("ragas_scores", retrieval.version, judge_identity(settings))
     table = workspace.table(RAGAS_SCORES)
     manifest, before = table.manifest(strategy), table.read(strategy)
-    stopped: str | None = None
+    summary = JudgeSummary()
     if (
         manifest is None
         or before is None
@@ -88,7 +91,7 @@ def update_ragas_scores(
             _previous(workspace, strategy),
             progress,
         )
-        stopped = judged.summary.stopped
+        summary = judged.summary
         manifest = _write(workspace, strategy, judged, inputs)
     scores = table.read(strategy)
     assert scores is not None
@@ -103,7 +106,9 @@ def update_ragas_scores(
             .agg(pl.col("value").mean())
             .iter_rows()
         ),
-        stopped=stopped,
+        requests=summary.requests,
+        adaptations=summary.adaptations,
+        stopped=summary.stopped,
     )
 
 

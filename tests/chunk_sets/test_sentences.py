@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from chunking_assets.chunk_sets.sentences import sentence_starts

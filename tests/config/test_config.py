@@ -52,6 +52,15 @@ def test_a_mistake_is_one_error_that_names_file_key_and_cure(tmp_path, changes, 
     assert caught.value.cure
 
 
+def test_a_model_folder_is_relative_to_the_configuration_and_looked_into(tmp_path):
+    file = write_corpus(
+        tmp_path, {}, **section("embedding_models", mine={"kind": "onnx", "path": "m"})
+    )
+    with pytest.raises(ConfigError, match=str(tmp_path / "m")) as caught:
+        configuration.load(file)
+    assert caught.value.key == "embedding_models.mine"
+
+
 def test_a_budget_below_the_chunk_size_is_refused(tmp_path):
     profiles = {"hybrid": {"search": "hybrid", "token_budget": 10}, "vector": {"search": "vector"}}
     with pytest.raises(ConfigError, match="token_budget of hybrid"):

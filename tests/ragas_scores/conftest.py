@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-KEY = "sk-test-0123456789-never-to-be-seen"
+KEY = "gsk_0123456789-never-to-be-seen"
 
 
 class OpenAIServer(ThreadingHTTPServer):
@@ -148,7 +148,7 @@ def _http_fault(model, body, attempt):
     elif model == "auth":
         return error(401, "invalid_api_key", f"Incorrect API key provided: {KEY}.")
     elif model == "forbidden":
-        return error(403, None, f"not for {KEY}")
+        return error(403, None, f"not for {KEY} or sk-proj-ab**cd")
     elif model == "missing":
         return error(404, "model_not_found", f"The model `{model}` does not exist")
     elif model == "toolong":

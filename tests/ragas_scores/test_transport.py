@@ -275,7 +275,7 @@ def test_a_server_that_reads_less_than_was_sent_is_noted(ask):
     ("model", "kind", "cure"),
     [
         ("auth", "invalid_api_key", "correct OPENAI_API_KEY"),
-        ("forbidden", "permission_denied", "not for"),
+        ("forbidden", "permission_denied", "not for [key] or [key]"),
         ("missing", "model_not_found", "correct ragas: in corpus.yaml"),
         ("quota", "insufficient_quota", "exceeded your current quota"),
     ],
