@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from chunking_assets.chunk_embeddings.version import IndexVersion
@@ -27,6 +26,7 @@ from chunking_assets.keys import digest
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.strategy import Strategy
+from chunking_assets.strict_yaml import UnreadableYaml, first_mistake, read_yaml
 
 CONFIG_VARIABLE = "CORPUS_CONFIG"
 HOME_VARIABLE = "CORPUS_HOME"
@@ -180,23 +180,9 @@ def _home(file: Path, workspace: str) -> Path:
     return (file.parent / os.environ.get(HOME_VARIABLE, workspace)).absolute()
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML that refuses a key said twice instead of silently keeping the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"duplicate name {key.value!r}", key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
 def _read(file: Path) -> dict[str, Any]:
     try:
-        text = file.read_text(encoding="utf-8")
+        content = read_yaml(file)
     except OSError as error:
         raise ConfigError(
             file,
@@ -204,15 +190,11 @@ def _read(file: Path) -> dict[str, Any]:
             f"cannot be read ({error.strerror})",
             f"Run from the project's folder, or set {CONFIG_VARIABLE}.",
         ) from error
-    try:
-        content = yaml.load(text, _UniqueKeys)  # noqa: S506 - a SafeLoader
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}" if mark else "(file)"
-        problem = getattr(error, "problem", None) or str(error)
-        raise ConfigError(file, where, problem, "Correct the YAML there.") from error
+    except UnreadableYaml as error:
+        mistake = error.mistake
+        raise ConfigError(file, mistake.key, mistake.problem, mistake.cure) from error
     if not isinstance(content, dict):
-        raise ConfigError(file, "(file)", "is not a mapping", "Start from the example in docs/.")
+        raise ConfigError(file, "(file)", "is not a mapping", "See docs/configuration.md.")
     return content
 
 
@@ -224,14 +206,9 @@ def _parse(file: Path, content: dict[str, Any]) -> _File:
 
 
 def _config_error(file: Path, prefix: str, error: ValidationError) -> ConfigError:
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in [*([prefix] if prefix else []), *first["loc"]])
-    if first["type"] == "extra_forbidden":
-        return ConfigError(file, key, "unknown key", "Remove it or correct its spelling.")
-    if first["type"] == "missing":
-        return ConfigError(file, key, "is missing", "Add it.")
-    given = "" if isinstance(first["input"], dict) else f" (given: {first['input']!r})"
-    return ConfigError(file, key, first["msg"] + given, "Correct the value.")
+    mistake = first_mistake(error)
+    key = ".".join(part for part in (prefix, mistake.key) if part)
+    return ConfigError(file, key, mistake.problem, mistake.cure)
 
 
 def _declared(

@@ -295,7 +295,7 @@ class Document:
         """
         for size in (32, 1024, len(self.text)):
             piece = self.text[start : start + size]
-            end = start + _GRAPHEME.match(piece).end()
+            end: int = start + _GRAPHEME.match(piece).end()
             if end < start + len(piece):
                 break
         return end

@@ -8,12 +8,12 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from chunking_assets.errors import CorpusError
+from chunking_assets.strict_yaml import UnreadableYaml, first_mistake, read_yaml
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -102,7 +102,9 @@ def _question(file: str, number: int, entry: object) -> GoldQuestion:
     try:
         parsed = _Question.model_validate(entry)
     except ValidationError as error:
-        raise GoldQuestionError(file, where, *_problem_and_cure(error)) from error
+        mistake = first_mistake(error)
+        problem = f"{mistake.key or 'entry'}: {mistake.problem}"
+        raise GoldQuestionError(file, where, problem, mistake.cure) from error
     if parsed.answerable and not parsed.evidence:
         raise GoldQuestionError(
             file,
@@ -131,48 +133,16 @@ def _question(file: str, number: int, entry: object) -> GoldQuestion:
     )
 
 
-def _problem_and_cure(error: ValidationError) -> tuple[str, str]:
-    mistakes = error.errors()
-    # A misspelt key is also a missing one; only the first is the mistake.
-    first = next((m for m in mistakes if m["type"] == "extra_forbidden"), mistakes[0])
-    key = ".".join(str(part) for part in first["loc"]) or "entry"
-    if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}", "Remove it or correct its spelling."
-    if first["type"] == "missing":
-        return f"{key} is missing", "Add it."
-    problem = f"{key}: {first['msg']} (given: {first['input']!r})"
-    if first["type"] == "string_type":  # `no` is a boolean to YAML, and 12 a number
-        return problem, "Put the value in quotes."
-    return problem, "Correct the value."
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML that refuses a key said twice instead of silently keeping the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"duplicate key {key.value!r}", key.start_mark
-                    )
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
 def _entries(path: Path, file: str) -> list[object]:
     try:
-        content = yaml.load(path.read_bytes(), _UniqueKeys)  # noqa: S506 - a SafeLoader
+        content = read_yaml(path)
     except OSError as error:
         raise GoldQuestionError(
             file, "(file)", f"cannot be read ({error.strerror})", "Correct `questions:`."
         ) from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}" if mark else "(file)"
-        problem = getattr(error, "problem", None) or str(error)
-        raise GoldQuestionError(file, where, problem, "Correct the YAML there.") from error
+    except UnreadableYaml as error:
+        mistake = error.mistake
+        raise GoldQuestionError(file, mistake.key, mistake.problem, mistake.cure) from error
     entries = content.get("questions") if isinstance(content, dict) else None
     if not isinstance(entries, list) or len(content) != 1:
         raise GoldQuestionError(

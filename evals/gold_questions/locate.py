@@ -101,9 +101,8 @@ def _code_points(origins: list[tuple[int, int, int, bool]]) -> tuple[np.ndarray,
 def _fold_cluster(cluster: str) -> str:
     composed = unicodedata.normalize("NFKC", cluster).casefold()
     if composed[0].isspace() and not cluster[0].isspace():
-        return cluster.translate(
-            _LOOK_ALIKES
-        )  # a spacing accent such as ´, which NFKC takes apart into space and mark
+        # A spacing accent such as ´, which NFKC takes apart into a space and a mark.
+        return cluster.translate(_LOOK_ALIKES)
     return unicodedata.normalize("NFKC", composed).translate(_LOOK_ALIKES)
 
 

@@ -74,6 +74,7 @@ PATHOLOGICAL = {
     "newlines": "a" + "\n" * 30_000 + "b" + "\r\n" * 2_000 + "c",
     "spaces": "a" + " " * 30_000 + "b " * 2_000,
     "nested lists": "".join("  " * (i % 60) + f"- item {i}\n" for i in range(1_000)),
+    "flags": "🇧🇷" * 10_000,
     "chinese": "今天天气很好我们去公园散步然后回家吃饭" * 1_000,
 }
 

@@ -73,12 +73,12 @@ def test_an_id_used_in_two_files_names_both(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "instead_of", "said"),
     [
-        ("langauge: en", "language: en", "unknown key 'langauge'"),
-        ("", "    language: en\n", "language is missing"),
+        ("langauge: en", "language: en", "langauge: unknown key"),
+        ("", "    language: en\n", "language: is missing"),
         ("language: no", "language: en", "language: Input should be a valid string (given: False)"),
         ("question: ' '", "question: What is the notice period?", "question: "),
         ("quote: ' '", "quote: 30 days written notice", "evidence.0.quote: "),
-        ("qoute: x", "quote: 30 days written notice", "unknown key 'evidence.0.qoute'"),
+        ("qoute: x", "quote: 30 days written notice", "evidence.0.qoute: unknown key"),
         ("answerable: false\n    tags: []", "tags: [contract, exact]", "but has evidence"),
     ],
 )
@@ -99,7 +99,7 @@ def test_an_answerable_question_without_evidence_is_refused_with_the_cure(tmp_pa
 
 def test_a_question_without_an_id_is_named_by_its_place(tmp_path: Path) -> None:
     message = refused(tmp_path, "questions: [{question: Who, language: en}]")
-    assert "question number 1: id is missing" in message
+    assert "question number 1: id: is missing" in message
 
 
 def test_an_id_that_yaml_reads_as_a_number_is_to_be_quoted(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_broken_yaml_is_refused_with_its_line(tmp_path: Path) -> None:
 
 def test_a_key_said_twice_is_refused(tmp_path: Path) -> None:
     text = ANSWERABLE.replace("answer: 30 days.", "answer: 30 days.\n    answer: 60 days.")
-    assert "duplicate key 'answer'" in refused(tmp_path, text)
+    assert "duplicate name 'answer'" in refused(tmp_path, text)
 
 
 def test_a_file_that_is_not_there_is_one_error_with_the_cure(tmp_path: Path) -> None:

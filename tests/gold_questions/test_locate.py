@@ -1,6 +1,7 @@
 import unicodedata
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,7 +75,11 @@ def test_one_folding_serves_many_quotes() -> None:
 
 
 CHARACTERS = st.characters(categories=["L", "N", "P", "S"])
-WORDS = st.lists(st.text(CHARACTERS, min_size=1, max_size=6), min_size=1, max_size=8)
+# A letter that belongs to the character before it, such as Lao sara am, begins no word.
+WORD = st.text(CHARACTERS, min_size=1, max_size=6).filter(
+    lambda word: regex.fullmatch(r"\X", f" {word[0]}") is None
+)
+WORDS = st.lists(WORD, min_size=1, max_size=8)
 
 
 @given(WORDS, st.integers(0, 7), st.integers(1, 8))
