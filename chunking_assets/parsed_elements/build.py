@@ -5,7 +5,7 @@ with a status, an error and a cure; its neighbours go on. Elements are written b
 that vouch for them by their sha, so a crash between the two is noticed by the next reader.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,6 +15,7 @@ import polars as pl
 
 from chunking_assets.embedding_models.model import Progress
 from chunking_assets.keys import digest
+from chunking_assets.parsed_elements.document import Element
 from chunking_assets.parsed_elements.parse import (
     ELEMENTS_SCHEMA,
     ParsedDocument,
@@ -58,6 +59,11 @@ DOCUMENTS_SCHEMA = pl.Schema(
     }
 )
 
+KNOWN = ["doc_id", "doc_rev", "media_type", "status", "parse_key", "text_sha", "elements_sha"]
+"""What of the stored rows decides what is done; texts are only read when something is."""
+
+Row = Mapping[str, object]
+
 
 @dataclass(frozen=True)
 class DocumentsUpdate:
@@ -95,7 +101,7 @@ def update_documents(
     listing = listing or scan_settled(name, collection, root)
     settled = [f for f in listing.files[shard] if f.doc_id not in listing.held]
     documents, unreadable = FileIndex(workspace.caches, shard).revisions(settled)
-    before = workspace.table(DOCUMENTS).read(shard)
+    before = workspace.table(DOCUMENTS).read(shard, KNOWN)
     known = {} if before is None else {r["doc_id"]: r for r in before.iter_rows(named=True)}
 
     gone = known.keys() - {d.doc_id for d in documents} - listing.held - set(unreadable)
@@ -103,7 +109,7 @@ def update_documents(
         guard_deletion(shard, len(known), len(gone))
 
     redo = [d for d in documents if not _is_current(d, known.get(d.doc_id))]
-    parsed: dict[str, tuple[dict[str, object], ParsedDocument]] = {}
+    parsed: dict[str, tuple[Row, ParsedDocument]] = {}
     for number, document in enumerate(redo, 1):
         try:
             parsed[document.doc_id] = _parse(document, name, collection)
@@ -111,15 +117,17 @@ def update_documents(
             unreadable.append(document.doc_id)
         if progress:
             progress(number, len(redo))
-    rows = {d: row for d, row in known.items() if d not in gone}
-    rows |= {doc_id: row for doc_id, (row, _) in parsed.items()}
-    rows |= {d: _unreadable(d, name) for d in unreadable if d not in rows}
+    new = {doc_id: row for doc_id, (row, _) in parsed.items()}
+    new |= {d: _unreadable(d, name) for d in unreadable if d not in known}
+    rows = {d: row for d, row in known.items() if d not in gone} | new
     changes = compare(
         {d: str(r["parse_key"]) for d, r in known.items()},
         {d: str(r["parse_key"]) for d, r in rows.items()},
     )
     if changes or before is None:
-        _write(workspace, shard, rows, known, changes, parsed)
+        _bury(workspace, shard, [known[d] for d in changes.removed])
+        elements = {doc_id: document.elements for doc_id, (_, document) in parsed.items()}
+        _write(workspace, shard, rows, new, elements)
     return DocumentsUpdate(
         shard=shard,
         changes=changes,
@@ -143,7 +151,7 @@ def update_documents(
     )
 
 
-def _is_current(document: SourceDocument, row: dict[str, object] | None) -> bool:
+def _is_current(document: SourceDocument, row: Row | None) -> bool:
     return row is not None and row["parse_key"] == parse_key(
         document.doc_rev, str(row["media_type"])
     )
@@ -151,7 +159,7 @@ def _is_current(document: SourceDocument, row: dict[str, object] | None) -> bool
 
 def _parse(
     document: SourceDocument, name: str, collection: Collection
-) -> tuple[dict[str, object], ParsedDocument]:
+) -> tuple[Row, ParsedDocument]:
     stat = document.stat
     if stat.size > collection.max_bytes:
         kind, doc_rev = "application/octet-stream", document.doc_rev
@@ -177,7 +185,7 @@ def _parse(
     return row, parsed
 
 
-def _unreadable(doc_id: str, name: str) -> dict[str, object]:
+def _unreadable(doc_id: str, name: str) -> Row:
     """A row without a key, so that the next run tries again."""
     return {
         **_identity(doc_id, name),
@@ -194,11 +202,11 @@ def _unreadable(doc_id: str, name: str) -> dict[str, object]:
     }
 
 
-def _identity(doc_id: str, name: str) -> dict[str, object]:
+def _identity(doc_id: str, name: str) -> Row:
     return {"doc_id": doc_id, "collection": name, "path": doc_id.removeprefix(f"{name}/")}
 
 
-def _outcome(parsed: ParsedDocument) -> dict[str, object]:
+def _outcome(parsed: ParsedDocument) -> Row:
     return {
         "status": parsed.status,
         "error": parsed.error,
@@ -215,29 +223,30 @@ def _outcome(parsed: ParsedDocument) -> dict[str, object]:
 def _write(
     workspace: Workspace,
     shard: str,
-    rows: dict[str, dict[str, object]],
-    known: dict[str, dict[str, object]],
-    changes: ChangeSet,
-    parsed: dict[str, tuple[dict[str, object], ParsedDocument]],
+    rows: Mapping[str, Row],
+    new: Mapping[str, Row],
+    elements: Mapping[str, Sequence[Element]],
 ) -> None:
+    """Replace both tables: what is `new`, and of the stored rows those still among `rows`."""
     keys = {d: str(row["parse_key"]) for d, row in sorted(rows.items())}
-    _bury(workspace, shard, [known[d] for d in changes.removed])
-    old = workspace.table(ELEMENTS).read(shard)
-    frames = [elements_frame(doc_id, document.elements) for doc_id, (_, document) in parsed.items()]
-    if old is not None:
-        unchanged = [d for d in rows if d not in parsed]
-        frames.append(old.filter(pl.col("doc_id").is_in(unchanged)))
-    elements = pl.concat([ELEMENTS_SCHEMA.to_frame(), *frames]).sort("doc_id", "ordinal")
-    workspace.table(ELEMENTS).replace(elements, shard, keys=keys)
-    workspace.table(DOCUMENTS).replace(
-        pl.DataFrame(list(rows.values()), schema=DOCUMENTS_SCHEMA).sort("doc_id"),
-        shard,
-        keys=keys,
-        details={"content_version": _content_version(rows.values())},
-    )
+    unchanged = rows.keys() - new.keys()
+    frames = {
+        ELEMENTS: [
+            ELEMENTS_SCHEMA.to_frame(),
+            *(elements_frame(doc_id, found) for doc_id, found in elements.items()),
+        ],
+        DOCUMENTS: [pl.DataFrame(list(new.values()), schema=DOCUMENTS_SCHEMA)],
+    }
+    details = {"content_version": _content_version(rows.values())}
+    for name, order in ((ELEMENTS, ["doc_id", "ordinal"]), (DOCUMENTS, ["doc_id"])):
+        table = workspace.table(name)
+        stored = table.read(shard)
+        if stored is not None:
+            frames[name].append(stored.filter(pl.col("doc_id").is_in(unchanged)))
+        table.replace(pl.concat(frames[name]).sort(order), shard, keys=keys, details=details)
 
 
-def _bury(workspace: Workspace, shard: str, removed: list[dict[str, object]]) -> None:
+def _bury(workspace: Workspace, shard: str, removed: Sequence[Row]) -> None:
     """Remember what was removed and when: one row per document revision."""
     if not removed:
         return
@@ -256,7 +265,7 @@ def _bury(workspace: Workspace, shard: str, removed: list[dict[str, object]]) ->
     table.replace(graves, shard, keys={f"{d}@{rev}": str(at) for d, rev, at in graves.iter_rows()})
 
 
-def _content_version(rows: Iterable[dict[str, object]]) -> str:
+def _content_version(rows: Iterable[Row]) -> str:
     return digest(
         "parsed_elements",
         sorted((r["doc_id"], r["text_sha"], r["elements_sha"], r["status"]) for r in rows),

@@ -13,6 +13,7 @@ from typing import Protocol
 from chunking_assets.keys import digest
 from chunking_assets.parsed_elements import decoding, html, markdown, plain_text, python_source
 from chunking_assets.parsed_elements.document import ParsedText
+from chunking_assets.raw_documents import media_type as detection
 
 
 class Parser(Protocol):
@@ -59,9 +60,10 @@ def parser_fingerprint(media_type: str) -> str:
     """Equal as long as the same bytes of this media type are parsed in the same way."""
     parser = PARSERS.get(media_type)
     if parser is None:
-        return digest("no parser", media_type)
+        return digest("no parser", media_type, detection.VERSION)
     libraries = {name: _release(name) for name in parser.LIBRARIES}
-    return digest("parser", parser_name(parser), parser.VERSION, decoding.VERSION, libraries)
+    versions = parser.VERSION, decoding.VERSION, detection.VERSION
+    return digest("parser", parser_name(parser), versions, libraries)
 
 
 @cache

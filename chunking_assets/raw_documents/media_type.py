@@ -9,6 +9,9 @@ import codecs
 import re
 from pathlib import PurePosixPath
 
+VERSION = 1
+"""Raised when the same file would be taken for another type."""
+
 BINARY = "application/octet-stream"
 TEXT = "text/plain"
 

@@ -37,7 +37,8 @@ def assert_promises(document, chunker, tokenizer):
         assert chunk.n_tokens == count
         fits = count <= chunker.max_tokens and len(chunk.text) <= chunker.char_cap
         assert chunk.over_budget is not fits
-        assert fits or (regex.fullmatch(r"\X", chunk.text) and not chunk.prefix)
+        assert fits or regex.fullmatch(r"\X", chunk.text)
+        assert count <= chunker.max_tokens or not chunk.prefix
         if chunker.overlap == 0:
             assert chunk.start >= covered
         previous_start, covered = chunk.start, chunk.end

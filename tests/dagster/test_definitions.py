@@ -53,8 +53,8 @@ def test_every_table_is_shown_with_a_meaning_for_every_column(corpus):
         schema = corpus.graph.get(key).metadata.get("dagster/column_schema")
         if schema is not None:
             shown.add(key.to_user_string())
-            assert schema.value.columns
-            assert all(column.description and column.type for column in schema.value.columns), key
+            assert schema.columns
+            assert all(column.description and column.type for column in schema.columns), key
     assert shown == TABLES
 
 

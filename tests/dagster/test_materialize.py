@@ -41,22 +41,22 @@ def test_a_first_pass_builds_every_partition_and_a_second_builds_nothing(corpus)
 
 
 def test_a_changed_document_redoes_the_cells_of_its_shard_and_no_other(corpus, paragraphs):
-    corpus.materialize()
+    corpus.materialize("chunk_embeddings")
     chunks = corpus.workspace.table(CHUNKS)
     before = {cell: chunks.manifest(cell) for cell in chunks.partitions()}
     corpus.write("docs/1.md", paragraphs("docs 1").replace("Paragraph 3", "Changed 3"))
-    due = corpus.materialize()
+    due = corpus.materialize("chunk_embeddings")
     assert (due["parsed_elements"], due["chunk_sets"], due["chunk_embeddings"]) == (1, 2, 2)
     changed = [cell for cell in before if chunks.manifest(cell) != before[cell]]
     assert sorted(changed) == ["fixed-20@1|docs", "recursive-20@1|docs"]
 
 
 def test_pages_show_which_documents_were_added_changed_and_removed(corpus, paragraphs):
-    corpus.materialize()
+    corpus.materialize("chunk_embeddings")
     (corpus.root / "docs/0.md").unlink()
     corpus.write("docs/1.md", paragraphs("docs 1").replace("Paragraph 3", "Changed 3"))
     corpus.write("docs/9.md", paragraphs("docs 9"))
-    corpus.materialize()
+    corpus.materialize("chunk_embeddings")
     for asset, key in (
         ("raw_documents", "docs"),
         ("parsed_elements", "docs"),
@@ -75,11 +75,11 @@ def test_pages_show_which_documents_were_added_changed_and_removed(corpus, parag
 
 
 def test_pages_show_what_was_embedded_and_what_was_reused(corpus, paragraphs):
-    corpus.materialize()
+    corpus.materialize("chunk_embeddings")
     first = values(corpus.latest("chunk_embeddings", "recursive-20@1|docs"))
     text = paragraphs("docs 1").replace("Paragraph 3", "Changed 3")
     corpus.write("docs/1.md", text)
-    corpus.materialize()
+    corpus.materialize("chunk_embeddings")
     shown = values(corpus.latest("chunk_embeddings", "recursive-20@1|docs"))
     assert first["vectors_embedded"] + first["vectors_reused"] == 12
     assert (shown["vectors_embedded"], shown["vectors_reused"]) == (1, 3)
@@ -107,7 +107,7 @@ def test_a_corpus_without_questions_is_indexed_and_published(corpus_of):
 
 
 def test_a_lost_folder_stops_the_command_and_deletes_nothing(corpus):
-    corpus.materialize()
+    corpus.materialize("chunk_sets")
     shutil.move(corpus.root / "notes", corpus.root / "elsewhere")
     with pytest.raises(Exception, match=r"notes: cannot be listed .* Nothing is taken as deleted"):
         corpus.materialize()
@@ -115,7 +115,7 @@ def test_a_lost_folder_stops_the_command_and_deletes_nothing(corpus):
 
 
 def test_most_of_a_shard_gone_fails_its_partition_until_confirmed(corpus):
-    corpus.materialize()
+    corpus.materialize("parsed_elements")
     for n in range(2):
         (corpus.root / f"docs/{n}.md").unlink()
     materializer = corpus.materializer()

@@ -38,7 +38,8 @@ def test_nothing_changed_is_a_reason_and_no_event(corpus):
 
 
 def test_an_added_a_changed_and_a_removed_document_are_counted_in_their_shard_only(corpus):
-    corpus.converge()
+    corpus.look()
+    corpus.run("parsed_elements", "docs", "notes")
     corpus.write("notes/new.md", "Another note.")
     corpus.write("notes/1.md", "A changed note.")
     (corpus.root / "notes/2.md").unlink()
@@ -73,8 +74,8 @@ def test_a_change_that_keeps_size_and_time_is_reported(corpus):
 
 
 def test_a_shard_with_a_file_still_being_written_is_waited_for(corpus_of):
-    waits = {"docs": {"path": "docs", "settle_seconds": 3600}, "notes": {"path": "notes", "settle_seconds": 0}}
-    corpus = corpus_of(collections=waits)
+    at_once = {name: {"path": name, "settle_seconds": 0} for name in ("docs", "notes")}
+    corpus = corpus_of(collections={**at_once, "docs": {"path": "docs", "settle_seconds": 3600}})
     assert corpus.reported() == ["notes"]
     settled = time.time() - 7200
     for file in (corpus.root / "docs").iterdir():
@@ -89,14 +90,15 @@ def test_a_shard_with_a_file_still_being_written_is_waited_for(corpus_of):
 def test_a_folder_that_cannot_be_listed_is_a_reason_deletes_nothing_and_holds_back_no_other(
     corpus, fault
 ):
-    corpus.converge()
+    corpus.look()
+    corpus.run("parsed_elements", "docs", "notes")
     shutil.move(corpus.root / "docs", corpus.root / "elsewhere")
     if fault == "a file in its place":
         corpus.write("docs", "not a folder")
     result = corpus.look()
     assert "cannot be listed" in result.skip_reason.skip_message
     assert result.asset_events == []
-    assert corpus.tick() == {}
+    assert "parsed_elements" not in corpus.tick()
     corpus.write("notes/0.md", "A changed note.")
     assert corpus.reported() == ["notes"]
     (corpus.root / "docs").unlink(missing_ok=True)
@@ -105,11 +107,12 @@ def test_a_folder_that_cannot_be_listed_is_a_reason_deletes_nothing_and_holds_ba
 
 
 def test_a_lost_cursor_loses_nothing_and_redoes_nothing(corpus):
-    corpus.converge()
+    corpus.look()
+    corpus.run("parsed_elements", "docs", "notes")
     corpus.write("docs/0.md", "An edit.")
     corpus.seen = None
     assert corpus.reported() == ["docs", "notes"]
-    assert corpus.tick() == {"parsed_elements": ["docs"]}
+    assert corpus.tick()["parsed_elements"] == ["docs"]
 
 
 def test_a_new_chunker_version_is_reported_alone(corpus):
