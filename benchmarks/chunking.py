@@ -41,6 +41,7 @@ from evals.retrieval_scores.spans import Convention, Span
 
 COLLECTION = "corpora"
 RESAMPLES, SEED = 10_000, 20_260_101
+LEAST_WIDTH = 120
 
 PUBLISHED = [
     ("token splitter", 86.7, None),
@@ -221,6 +222,7 @@ def main() -> int:
         print(f"error: {arguments.folder} has no questions_df.csv", file=sys.stderr)
         return 1
     console, seconds = Console(), Seconds()
+    console.width = max(console.width, LEAST_WIDTH)
     try:
         config = configure(arguments.folder, arguments.workspace, arguments.chunker)
         questions = read_questions(arguments.folder)[: arguments.limit]

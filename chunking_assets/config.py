@@ -22,14 +22,17 @@ from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.embedding_models.model import EmbeddingModel
 from chunking_assets.embedding_models.registry import MODELS
 from chunking_assets.errors import ConfigError, CorpusError
-from chunking_assets.keys import digest
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.strict_yaml import UnreadableYaml, first_mistake, read_yaml
+from chunking_assets.workspace import Workspace
 
 CONFIG_VARIABLE = "CORPUS_CONFIG"
 HOME_VARIABLE = "CORPUS_HOME"
+
+SCORED = r"^(recall|precision|iou|hit|mrr|ndcg|context_tokens)@(5|10|500t|1000t|2000t|served)$"
+"""What is scored, and where the ranking is cut: the metrics and cutoffs of the score tables."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 VERSION_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}@[1-9][0-9]{0,5}")
@@ -73,7 +76,7 @@ class ComparisonSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     baseline: str | None = None
-    metric: Annotated[str, StringConstraints(pattern=r"^[a-z_]+@([0-9]+t?|served)$")] = "recall@5"
+    metric: Annotated[str, StringConstraints(pattern=SCORED)] = "recall@5"
     resamples: int = Field(default=10_000, ge=100)
     seed: int = 20_260_101
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
@@ -232,7 +235,7 @@ def _model(file: Path, key: str, entry: dict[str, Any]) -> EmbeddingModel:
     try:
         model.declaration()  # a folder of the user's own is looked into now, not in the first run
     except CorpusError as error:
-        raise ConfigError(file, key, str(error).rstrip("."), "Correct it there.") from error
+        raise ConfigError(file, key, str(error).rstrip("."), "") from error
     return model
 
 
@@ -250,7 +253,7 @@ def _chunker_version(
         name=name,
         chunker=chunker,
         tokenizer_model=tokenizer,
-        digest=digest("chunker", chunker.declaration(), models[tokenizer].tokenizer_fingerprint()),
+        tokenizer_fingerprint=models[tokenizer].tokenizer_fingerprint(),
     )
 
 
@@ -343,6 +346,19 @@ def _check_world(config: Config) -> None:
         raise _unknown(config.file, "comparison.baseline", baseline, "strategy", config.strategies)
 
 
+def check_recorded(config: Config) -> None:
+    """Compare the declarations with those recorded at their first use; nothing is written.
+
+    Raises:
+        CorpusError: one was changed under its name.
+    """
+    workspace = Workspace(config.home)
+    for version in config.chunker_versions.values():
+        workspace.check_declaration("chunkers", version.name, version.declaration)
+    for name, model in config.embedding_models.items():
+        workspace.check_declaration("embedding_models", name, model.declaration())
+
+
 def describe(config: Config) -> Iterator[str]:
     """What `make check` prints about a configuration that is right."""
     yield f"{config.file}: ok"
@@ -358,8 +374,10 @@ def describe(config: Config) -> Iterator[str]:
 def main() -> int:
     """`python -m chunking_assets.config`: check the configuration and the recorded versions."""
     try:
-        print("\n".join(describe(load())))
-    except ConfigError as error:
+        config = load()
+        check_recorded(config)
+        print("\n".join(describe(config)))
+    except CorpusError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -9,7 +9,7 @@ class ConfigError(CorpusError):
     """corpus.yaml says something that cannot be meant."""
 
     def __init__(self, file: object, key: str, problem: str, cure: str) -> None:
-        super().__init__(f"{file}: {key}: {problem}. {cure}")
+        super().__init__(f"{file}: {key}: {problem}. {cure}".rstrip())
         self.file, self.key, self.problem, self.cure = file, key, problem, cure
 
 

@@ -42,9 +42,9 @@ def partition_check(
 ) -> dg.AssetChecksDefinition:
     """A check that looks at every partition of a run and says so for each.
 
-    Dagster records one evaluation without a partition when a run covers several; the others are
-    logged here, and the returned one blocks the step if any partition failed. A later run would
-    not be blocked by that, so a blocking check also marks the partition as unsound.
+    Dagster records one evaluation without a partition when a run covers a range, be it of one;
+    those of its partitions are logged here, and the returned one blocks the step if any failed.
+    A later run would not be blocked by that, so the partition is marked as unsound as well.
     """
     severity = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
 
@@ -61,7 +61,7 @@ def partition_check(
         failed = [key for key, finding in findings.items() if not finding.passed]
         for key in failed if blocking else ():
             corpus.workspace.stamps.write(asset, UNSOUND, key)
-        if len(keys) == 1:
+        if context.op_execution_context.has_partition_key:
             metadata = dict(findings[keys[0]].metadata)
             return dg.AssetCheckResult(passed=not failed, severity=severity, metadata=metadata)
         for key, finding in findings.items():

@@ -4,9 +4,9 @@ import os
 
 import dagster as dg
 
-from chunking_assets.workspace import Workspace
+from chunking_assets import config as configuration
 from dagster_defs.assets.chunk_embeddings import chunk_embeddings
-from dagster_defs.assets.chunk_sets import chunk_sets, version_declaration
+from dagster_defs.assets.chunk_sets import chunk_sets
 from dagster_defs.assets.eval_tables import eval_tables
 from dagster_defs.assets.gold_questions import gold_questions
 from dagster_defs.assets.live_index import live_index
@@ -24,8 +24,7 @@ from dagster_defs.sensors import keep_index_current, watch_documents
 
 os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")  # read once, at ragas' first use
 
-for _name in CONFIG.chunker_versions:
-    Workspace(CONFIG.home).check_declaration("chunkers", _name, version_declaration(CONFIG, _name))
+configuration.check_recorded(CONFIG)
 
 defs = dg.Definitions(
     assets=[

@@ -83,10 +83,11 @@ def _chunk_embeddings(config: Config, workspace: Workspace, key: str) -> str | N
 
 
 def _gold_questions(config: Config, workspace: Workspace, key: str) -> str | None:
-    documents = _versions(workspace.table(DOCUMENTS), list(config.shards()))
-    if documents is None:
+    manifests = [workspace.table(DOCUMENTS).manifest(shard) for shard in config.shards()]
+    texts = [manifest.details["content_version"] for manifest in manifests if manifest]
+    if len(texts) < len(manifests):
         return None
-    return digest("gold_questions", [file_sha(f) for f in config.question_files()], documents)
+    return digest("gold_questions", [file_sha(f) for f in config.question_files()], texts)
 
 
 def _retrieval_scores(config: Config, workspace: Workspace, version: str) -> str | None:

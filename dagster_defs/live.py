@@ -32,6 +32,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(f"live: {event['strategy']} (was {event['previous'] or 'nothing'})")
+    print("Readers follow at once; `make build` compares the others with it.")
     return 0
 
 

@@ -14,6 +14,7 @@ from chunking_assets.config import Config
 from chunking_assets.live_index.promotion import live
 from chunking_assets.parsed_elements.build import DOCUMENTS
 from chunking_assets.workspace import Workspace
+from evals.gold_questions.build import GOLD_QUESTIONS
 from evals.ragas_scores.build import RAGAS_SCORES
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
 from evals.strategy_comparison.build import STRATEGY_COMPARISONS
@@ -111,6 +112,9 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
         .iter_rows()
     }
     primary = comparisons.filter("is_primary")
+    if primary.is_empty():
+        console.print("No gold questions to score with, so nothing is compared (see README.md).")
+        return
     metric = primary["metric"][0]
     title = f"Leaderboard, {primary['n_questions'][0]} questions"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -139,7 +143,15 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
         "(needs 19.4): the smallest difference these questions could show.",
         highlight=False,
     )
+    _print_stale(console, workspace)
     _print_judged(console, config, workspace)
+
+
+def _print_stale(console: Console, workspace: Workspace) -> None:
+    questions = workspace.table(GOLD_QUESTIONS).read(columns=["question_id", "status", "reason"])
+    if questions is not None:
+        for question_id, _, reason in questions.filter(pl.col("status") == "stale").iter_rows():
+            console.print(f"[yellow]stale[/] question {question_id}: {reason}", highlight=False)
 
 
 def _points(value: float | None) -> str:

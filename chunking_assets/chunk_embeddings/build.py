@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EMBEDDED_CHUNKS = "embedded_chunks"
+VECTORS = "vectors"
+"""The folder of the vector caches, below the workspace's caches."""
 
 EMBEDDED_CHUNKS_SCHEMA = pl.Schema(
     {
@@ -136,7 +138,7 @@ def _embed_and_replace(
     )
     texts = chunks["embed_text"].to_list()
     identity = embedder.identity
-    cache = VectorCache(workspace.caches / "vectors", identity.fingerprint, identity.dimensions)
+    cache = VectorCache(workspace.caches / VECTORS, identity.fingerprint, identity.dimensions)
     plan.embedded = embed_through_cache(embedder, cache, texts, "passage", progress)
     n_tokens = plan.embedded.n_tokens
     chunks = chunks.with_columns(

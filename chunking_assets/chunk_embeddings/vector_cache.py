@@ -169,6 +169,18 @@ def embed_through_cache(
     )
 
 
+class CachedQueries:
+    """An embedder that keeps the vectors of questions too: every strategy asks the same ones."""
+
+    def __init__(self, embedder: Embedder, folder: Path) -> None:
+        self._embedder, self.identity = embedder, embedder.identity
+        self._cache = VectorCache(folder, self.identity.fingerprint, self.identity.dimensions)
+        self.count_tokens, self.embed_passages = embedder.count_tokens, embedder.embed_passages
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        return embed_through_cache(self._embedder, self._cache, texts, "query").vectors
+
+
 def _embed_batch(
     embedder: Embedder, texts: Mapping[str, str], role: Role
 ) -> dict[str, CachedVector]:

@@ -158,7 +158,7 @@ class OnnxFolder(EmbeddingModel):
                 return file
         raise CorpusError(
             f"{self.folder}: {' or '.join(names)} is missing. Copy it there from the model's ONNX "
-            "export, or correct the model's path in corpus.yaml (relative to the working folder)."
+            "export, or correct the model's path in corpus.yaml."
         )
 
     def _read(self, name: str, *, required: bool = True) -> Mapping[str, Any]:

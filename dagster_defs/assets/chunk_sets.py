@@ -9,7 +9,6 @@ import dagster as dg
 
 from chunking_assets.build_log import record_build
 from chunking_assets.chunk_sets.build import CHUNKS, ChunkSetUpdate, cell, update_chunk_sets
-from chunking_assets.config import Config
 from dagster_defs.assets.sources import OWNERS, declared_versions
 from dagster_defs.assets.summary import document_counts, documents_list, histogram
 from dagster_defs.automation import when_out_of_date
@@ -77,9 +76,7 @@ def _build(
     config, workspace = corpus.config, corpus.workspace
     versions = [config.chunker_versions[name] for name in names]
     for version in versions:
-        workspace.record_declaration(
-            "chunkers", version.name, version_declaration(config, version.name)
-        )
+        workspace.record_declaration("chunkers", version.name, version.declaration)
         if is_unsound(workspace, NAME, cell(version.name, shard)):
             workspace.table(CHUNKS).remove(cell(version.name, shard))
     stamps = {name: wanted(config, workspace, NAME, cell(name, shard)) for name in names}
@@ -104,17 +101,6 @@ def _build(
             workspace.stamps.write(NAME, stamp, key)
         outcomes[key] = Built(update.content_version, _metadata(corpus, update))
     return outcomes
-
-
-def version_declaration(config: Config, name: str) -> dict[str, object]:
-    """What is recorded of a chunker version at its first use."""
-    version = config.chunker_versions[name]
-    model = config.embedding_models[version.tokenizer_model]
-    return {
-        **version.chunker.declaration(),
-        "tokenizer_model": version.tokenizer_model,
-        "tokenizer_fingerprint": model.tokenizer_fingerprint(),
-    }
 
 
 def _metadata(corpus: Corpus, update: ChunkSetUpdate) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
+from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, VECTORS, ledger
+from chunking_assets.chunk_embeddings.vector_cache import CachedQueries
 from chunking_assets.embedding_models.model import Embedder, Progress
 from chunking_assets.keys import digest
 from chunking_assets.retrieval.hit import Hit
@@ -104,7 +105,11 @@ def update_retrieval_scores(
     manifest = table.manifest(strategy.name)
     asked = 0
     if manifest is None or manifest.version != inputs:
-        reader = open_strategy(workspace, strategy, lambda: embedder(strategy.index.model_name))
+        reader = open_strategy(
+            workspace,
+            strategy,
+            lambda: CachedQueries(embedder(strategy.index.model_name), workspace.caches / VECTORS),
+        )
         scores, retrieved, served, asked = _ask(reader, strategy, gold, progress)
         workspace.table(RETRIEVED_CHUNKS).replace(retrieved, strategy.name, version=inputs)
         workspace.table(SERVED_PASSAGES).replace(served, strategy.name, version=inputs)

@@ -13,7 +13,12 @@ from chunking_assets.live_index.promotion import live
 from chunking_assets.workspace import Workspace
 from evals.gold_questions.build import read_gold
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
-from evals.strategy_comparison.compare import compare
+from evals.strategy_comparison.compare import (
+    CHANGES_SCHEMA,
+    TABLE_SCHEMA,
+    Comparison,
+    compare,
+)
 from evals.strategy_comparison.report import frontier_svg, leaderboard_svg
 from evals.strategy_comparison.verdict import explain
 
@@ -22,6 +27,11 @@ if TYPE_CHECKING:
 
 STRATEGY_COMPARISONS, QUESTION_CHANGES = "strategy_comparisons", "question_changes"
 LISTED = 30
+
+NOTHING_TO_COMPARE = Comparison(
+    pl.DataFrame(schema=TABLE_SCHEMA), pl.DataFrame(schema=CHANGES_SCHEMA)
+)
+"""Without a scored question there is no difference, and no verdict."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +79,17 @@ def update_strategy_comparison(
         )
     scores = table.read_all(list(scored))
     assert scores is not None
-    comparison = compare(
-        scores.drop("strategy_digest"),
-        _clusters(gold.evidence),
-        baseline,
-        settings.metric,
-        confidence=settings.confidence,
-        resamples=settings.resamples,
-        seed=settings.seed,
-    )
+    comparison = NOTHING_TO_COMPARE
+    if not scores.is_empty():
+        comparison = compare(
+            scores.drop("strategy_digest"),
+            _clusters(gold.evidence),
+            baseline,
+            settings.metric,
+            confidence=settings.confidence,
+            resamples=settings.resamples,
+            seed=settings.seed,
+        )
     version = digest(
         "comparison", sorted(scored.items()), baseline, settings.model_dump(mode="json")
     )
@@ -118,6 +130,8 @@ def _verdict(primary: pl.DataFrame) -> str:
         for row in primary.iter_rows(named=True)
         if row["verdict"] != "baseline"
     ]
+    if primary.is_empty():
+        return "No gold question could be scored: add some, or mend the stale ones."
     return "\n".join(lines) or "only the baseline is scored"
 
 

@@ -189,6 +189,15 @@ def test_work_of_the_tokenizer_is_linear_in_the_text(
     assert tokenizer.characters - before < 4 * len(pathological)
 
 
+@every_strategy
+def test_work_stays_linear_where_many_chunks_must_be_shortened(kind, tokenizers, texts, markdown):
+    tokenizer = tokenizers["byte pairs"]
+    text = "\n\n".join(texts.values()) * 10
+    before = tokenizer.characters
+    list(CHUNKERS[kind](max_tokens=64).chunks(markdown(text, tokenizer)))
+    assert tokenizer.characters - before < 3.5 * len(text)
+
+
 def test_a_blank_line_far_away_does_not_multiply_the_work(tokenizers, markdown):
     tokenizer = tokenizers["byte pairs"]
     text = "word " * 20_000 + "\n\nend"

@@ -297,6 +297,14 @@ def test_a_grapheme_over_max_chars_is_marked(kind, words):
 
 
 @every_strategy
+def test_a_space_that_belongs_to_a_cluster_is_not_cut_off_it(kind, words):
+    """The Arabic number sign takes what follows into its cluster, a mark the space before it."""
+    chunker = CHUNKERS[kind](max_chars=5)
+    assert texts_of(chunker, Document("aaaa\u0600 bbb", [], words)) == ["aaaa", "\u0600 bbb"]
+    assert texts_of(chunker, Document("aaaa \u0301bbb", [], words)) == ["aaaa", " \u0301bbb"]
+
+
+@every_strategy
 def test_one_enormous_unknown_word_is_bounded_by_characters(kind, tokenizers):
     """A page without spaces counted as one word in gbrain#648 and LightRAG#3050."""
     document = Document("x" * 10_000, [], tokenizers["word pieces"])

@@ -4,6 +4,7 @@ import dagster as dg
 import polars as pl
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.loader import LoadingContextForTest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionResolvedStatus
 
@@ -53,12 +54,13 @@ def status(corpus, asset, check):
     """Cells by what their last check said, as the UI shows them."""
     key = dg.AssetCheckKey(dg.AssetKey(asset), check)
     definition = corpus.graph.get(key).partitions_def
-    state = corpus.instance.event_log_storage.get_asset_check_state([(key, definition)])[key]
-    return {
-        name: sorted(subset.subset_value.get_partition_keys())
-        for name, subset in state.subsets.items()
-        if subset.size
-    }
+    with partition_loading_context(dynamic_partitions_store=corpus.instance):
+        state = corpus.instance.event_log_storage.get_asset_check_state([(key, definition)])[key]
+        return {
+            name: sorted(subset.subset_value.get_partition_keys())
+            for name, subset in state.subsets.items()
+            if subset.size
+        }
 
 
 def corrupt_a_chunk(corpus):
@@ -150,9 +152,10 @@ def test_a_row_lost_from_the_index_fails_the_run_and_holds_back_the_scores(parse
     delete_row(parsed, index, lost)
     (result,) = parsed.run("chunk_embeddings", CELL)
     assert not result.success
-    failed = [e for e in result.get_asset_check_evaluations() if not e.passed]
-    assert [(e.check_name, e.partition) for e in failed] == [("index_reconciled", CELL)]
-    assert failed[0].metadata["missing"].value == lost
+    evaluations = result.get_asset_check_evaluations()
+    (failed,) = (e for e in evaluations if e.partition == CELL and not e.passed)
+    assert failed.check_name == "index_reconciled"
+    assert failed.metadata["missing"].value == lost
     assert parsed.tick()["retrieval_scores"] == ["fixed-20@1"]
     assert parsed.run("chunk_embeddings", CELL)[0].success
     assert "recursive-20@1" in parsed.tick()["retrieval_scores"]

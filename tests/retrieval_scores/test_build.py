@@ -106,3 +106,12 @@ def test_vector_scores_are_cosines_and_orders_are_those_of_the_score(corpus):
     for _, ranked in rows.sort("rank").group_by("question_id"):
         assert ranked["score"].is_sorted(descending=True)
     assert rows.filter(pl.col("bm25_score").is_not_null()).height > 0
+
+
+def test_a_question_is_embedded_once_whatever_strategy_asks(corpus, monkeypatch):
+    asked = []
+    embed = corpus.embedder.embed_queries
+    monkeypatch.setattr(corpus.embedder, "embed_queries", lambda t: asked.extend(t) or embed(t))
+    corpus.score("recursive")
+    corpus.score("fixed")
+    assert len(asked) == len(set(asked)) == 12  # two questions share their words

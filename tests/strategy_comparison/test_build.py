@@ -62,6 +62,11 @@ def test_nothing_scored_is_an_error_with_a_cure(corpus):
     assert corpus.workspace.table(GOLD_QUESTIONS).manifest() is not None
 
 
+def test_without_a_question_to_score_there_is_no_verdict(tmp_path):
+    corpus = MeasuredCorpus(write_measured_corpus(tmp_path, questions=[]))
+    assert "No gold question could be scored" in corpus.measure().verdict
+
+
 def test_pictures_are_self_contained(corpus):
     picture = corpus.measure().picture
     assert picture.count("data:image/svg+xml;base64,") == 2
