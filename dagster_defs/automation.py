@@ -98,7 +98,10 @@ def when_out_of_date() -> dg.AutomationCondition[dg.AssetKey]:
     Whether the inputs are there is for `wanted` to say, which is None if not: an asset may do
     without some of its dependencies, such as a live index before the first promotion.
     """
-    inputs_settled = (~AC.any_deps_in_progress()).with_label("inputs are settled")
+    # Not `any_deps_in_progress`: a backfill counts as in progress half a minute after its last run.
+    being_built = AC.any_deps_match(AC.run_in_progress())
+    being_checked = AC.any_deps_match(AC.any_checks_match(AC.run_in_progress(), blocking_only=True))
+    inputs_settled = (~being_built & ~being_checked).with_label("inputs are settled")
     not_running = (~AC.in_progress()).with_label("not running")
     failed = AC.execution_failed() | Unsound()
     worth_trying = (~failed | Untried()).with_label("did not fail with these inputs")

@@ -5,11 +5,12 @@ Says `ready` once everything is imported, so that a test can interrupt the work 
 
 import sys
 
-import lancedb  # noqa: F401
-import small_corpus  # noqa: F401 - registers `kind: hash`
+if __name__ == "__main__":
+    import lancedb  # noqa: F401
+    import small_corpus  # noqa: F401 - registers `kind: hash`
 
-from dagster_defs import definitions  # noqa: F401
-from dagster_defs.materialize import main
+    from dagster_defs import definitions  # noqa: F401
+    from dagster_defs.materialize import main
 
-print("ready", flush=True)
-sys.exit(main())
+    print("ready", flush=True)
+    sys.exit(main())

@@ -1,5 +1,7 @@
 """What every strategy promises for every text, held against the text and the real tokenizer."""
 
+from random import Random
+
 import pytest
 import regex
 from hypothesis import HealthCheck, given, settings
@@ -190,12 +192,11 @@ def test_work_of_the_tokenizer_is_linear_in_the_text(
 
 
 @every_strategy
-def test_work_stays_linear_where_many_chunks_must_be_shortened(kind, tokenizers, texts, markdown):
-    tokenizer = tokenizers["byte pairs"]
-    text = "\n\n".join(texts.values()) * 10
+def test_work_stays_linear_where_many_chunks_must_be_shortened(kind, tokenizer, texts, markdown):
+    text = " ".join(Random(1).choices(" ".join(texts.values()).split(), k=10_000))
     before = tokenizer.characters
     list(CHUNKERS[kind](max_tokens=64).chunks(markdown(text, tokenizer)))
-    assert tokenizer.characters - before < 3.5 * len(text)
+    assert tokenizer.characters - before < 3 * len(text)
 
 
 def test_a_blank_line_far_away_does_not_multiply_the_work(tokenizers, markdown):

@@ -133,6 +133,12 @@ def test_overlap_begins_at_a_sentence_if_one_begins_in_its_first_half(words):
     assert (first.text, second.text) == ("A b c d. E f g.", "E f g. H i j k l")
 
 
+def test_overlap_begins_at_a_word_if_a_sentence_would_leave_less_than_half(words):
+    document = Document("A b c d e f g. Hh. I j k l m n o p.", [], words)
+    first, second = list(RecursiveChunker(max_tokens=8, overlap=4).chunks(document))[:2]
+    assert (first.text, second.text.split()[:3]) == ("A b c d e f g. Hh.", ["f", "g.", "Hh."])
+
+
 def test_a_chunk_is_never_pure_overlap(words):
     """Boundaries near the overlap made starts go back in mempalace#2058."""
     document = Document("\n\n".join(["a b c"] * 9), [], words)

@@ -136,6 +136,7 @@ class CorpusOnDagster:
                 asset_selection=[dg.AssetKey(a) for a in (asset, *also)],
                 partition_key=request.partition_key,
                 tags=request.tags,
+                run_config=self.module("materialize").QUIET,
                 raise_on_error=False,
             )
             for request in requests

@@ -4,8 +4,6 @@ import dagster as dg
 import pytest
 import yaml
 
-from chunking_assets.workspace import WHOLE
-
 CELL = "recursive-20@1|docs"
 CELLS_OF_DOCS = ["fixed-20@1|docs", "recursive-20@1|docs"]
 
@@ -16,7 +14,7 @@ def indexed(corpus):
     corpus.look()
 
 
-def up_to_date(corpus, asset, key=WHOLE):
+def up_to_date(corpus, asset, key):
     return not corpus.module("inputs").is_out_of_date(corpus.config, corpus.workspace, asset, key)
 
 
@@ -51,7 +49,9 @@ def test_a_changed_document_requests_its_shard_and_the_cells_of_its_shard(corpus
 def test_an_edit_that_leaves_text_and_elements_as_they_were_stops_at_parsing(corpus):
     indexed(corpus)
     corpus.tick()
-    corpus.write("docs/0.md", "\ufeff" + (corpus.root / "docs/0.md").read_text())  # a byte order mark
+    corpus.write(
+        "docs/0.md", "\ufeff" + (corpus.root / "docs/0.md").read_text()
+    )  # a byte order mark
     corpus.look()
     assert corpus.tick()["parsed_elements"] == ["docs"]
     corpus.run("parsed_elements", "docs")
@@ -61,7 +61,8 @@ def test_an_edit_that_leaves_text_and_elements_as_they_were_stops_at_parsing(cor
 
 @pytest.mark.parametrize("order", ["down, then up", "up, then stale down"])
 def test_an_update_between_two_looks_is_not_lost(corpus, order):
-    indexed(corpus)
+    corpus.materialize("chunk_embeddings")
+    corpus.look()
     corpus.tick()
     stale = corpus.module("inputs").wanted(corpus.config, corpus.workspace, "chunk_sets", CELL)
     if order == "down, then up":
@@ -75,9 +76,11 @@ def test_an_update_between_two_looks_is_not_lost(corpus, order):
             dg.AssetMaterialization("chunk_sets", partition=CELL)
         )
     assert CELL in corpus.tick()["chunk_sets"]
-    corpus.converge()
-    assert up_to_date(corpus, "chunk_embeddings", CELL)
-    assert up_to_date(corpus, "eval_tables")
+    corpus.run("chunk_sets", *CELLS_OF_DOCS)
+    assert up_to_date(corpus, "chunk_sets", CELL)
+    due = corpus.tick()
+    assert "chunk_sets" not in due
+    assert CELL in due["chunk_embeddings"]
 
 
 def test_what_fails_is_tried_once_and_again_when_an_input_changes(corpus):
@@ -124,15 +127,17 @@ def test_a_mended_file_of_questions_is_tried_again(corpus):
 
 
 def test_a_new_strategy_requests_the_scores_of_its_version_only(corpus):
-    corpus.converge()
+    corpus.materialize()
+    corpus.look()
     strategies = yaml.safe_load((corpus.root / "corpus.yaml").read_text())["strategies"]
     added = {"chunker": "fixed-20@1", "model": "hash", "profile": "hybrid"}
     corpus.declare(strategies={**strategies, "fixed-hybrid": added})
     corpus.load()
     assert corpus.tick() == {"retrieval_scores": ["fixed-20@1"], "eval_tables": [""]}
-    requested = corpus.converge()
-    assert "retrieval_scores recursive-20@1" not in requested
-    assert requested["strategy_comparison"] == 1
+    corpus.run("retrieval_scores", "fixed-20@1")
+    due = corpus.tick()
+    assert (due["ragas_scores"], due["strategy_comparison"]) == (["fixed-20@1"], [""])
+    assert not {"chunk_sets", "chunk_embeddings", "retrieval_scores"} & due.keys()
 
 
 def test_a_new_version_requests_its_own_cells_only(corpus):
@@ -145,10 +150,10 @@ def test_a_new_version_requests_its_own_cells_only(corpus):
 
 
 def test_a_promotion_requests_the_comparison_and_the_published_tables(corpus):
-    corpus.converge()
+    corpus.materialize()
+    corpus.look()
     corpus.defs.resolve_job_def("promote").execute_in_process(
         instance=corpus.instance,
         run_config={"ops": {"promote_strategy": {"config": {"strategy": "recursive"}}}},
     )
     assert set(corpus.tick()) == {"strategy_comparison", "eval_tables"}
-    assert set(corpus.converge()) <= {"strategy_comparison", "eval_tables"}

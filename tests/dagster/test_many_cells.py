@@ -35,6 +35,7 @@ def run_all_cells(corpus, *assets):
         instance=corpus.instance,
         asset_selection=[dg.AssetKey(asset) for asset in assets],
         tags=RANGE,
+        run_config=corpus.module("materialize").QUIET,
         raise_on_error=False,
     )
 
