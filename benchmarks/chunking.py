@@ -32,16 +32,17 @@ from chunking_assets.embedding_models.model import Embedder, Tokenizer
 from chunking_assets.errors import CorpusError
 from chunking_assets.parsed_elements.build import update_documents
 from chunking_assets.retrieval.open import open_strategy
-from chunking_assets.retrieval.reader import Reader
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
 from evals.retrieval_scores.build import hits_within, spans_of
+from evals.retrieval_scores.published import precision_omega
 from evals.retrieval_scores.score import score_question
-from evals.retrieval_scores.spans import Convention, Span
+from evals.retrieval_scores.spans import Convention, Passage, Span
 
 COLLECTION = "corpora"
 RESAMPLES, SEED = 10_000, 20_260_101
 LEAST_WIDTH = 120
+CONVENTIONS: tuple[Convention, ...] = ("half-open", "touching")
 
 PUBLISHED = [
     ("token splitter", 86.7, None),
@@ -133,12 +134,8 @@ class Run:
     """The corpora indexed under every chunker, ready to be asked."""
 
     def __init__(self, config: Config, seconds: Seconds, bar: Bar) -> None:
-        self.config, self.workspace, self.seconds, self.bar = (
-            config,
-            Workspace(config.home),
-            seconds,
-            bar,
-        )
+        self.config, self.workspace = config, Workspace(config.home)
+        self.seconds, self.bar = seconds, bar
         self.model = config.embedding_models["e5-small"]
         self._tokenizer: Tokenizer | None = None
         self._embedder: Embedder | None = None
@@ -174,14 +171,16 @@ class Run:
             update_index(self.workspace, index, [COLLECTION], self.embedder, progress)
         self.bar.remove_task(task)
 
-    def reader(self, strategy: Strategy) -> Reader:
-        return open_strategy(self.workspace, strategy, self.embedder)
+    def chunks(self, version: str) -> pl.DataFrame:
+        found = self.workspace.table(CHUNKS).read(cell(version, COLLECTION))
+        assert found is not None
+        return found
 
     def ask(
         self, strategy: Strategy, questions: Sequence[Question], convention: Convention
     ) -> dict[str, np.ndarray]:
         """Each metric at the profile's own limits, per question."""
-        reader = self.reader(strategy)
+        reader = open_strategy(self.workspace, strategy, self.embedder)
         task = self.bar.add_task(f"ask {strategy.name}", total=len(questions))
         values: dict[str, list[float]] = {}
         with self.seconds.stage(f"ask {strategy.name}"):
@@ -193,6 +192,24 @@ class Run:
                 self.bar.advance(task)
         self.bar.remove_task(task)
         return {metric: np.asarray(v) for metric, v in values.items()}
+
+
+def precision_omegas(
+    chunks: pl.DataFrame, questions: Sequence[Question], convention: Convention
+) -> float:
+    """Mean of the best precision a perfect retriever could reach with these chunks, 0 to 1."""
+    spans: dict[str, list[Passage]] = {}
+    for doc_id, start, end in chunks.select("doc_id", "start", "end").iter_rows():
+        spans.setdefault(doc_id, []).append(Passage(doc_id, start, end, 0))
+    best = [
+        precision_omega(
+            [s for doc_id in {e[0].doc_id for e in q.evidence} for s in spans.get(doc_id, [])],
+            q.evidence,
+            convention,
+        )
+        for q in questions
+    ]
+    return sum(best) / len(best)
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
@@ -213,7 +230,7 @@ def main() -> int:
     parser.add_argument("--limit", type=int, help="only the first questions, for a quick look")
     parser.add_argument(
         "--convention",
-        choices=("half-open", "touching"),
+        choices=CONVENTIONS,
         default="half-open",
         help="touching: as the published tool counts",
     )
@@ -236,13 +253,14 @@ def main() -> int:
     except CorpusError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    _print(console, run, scores, len(questions), arguments.convention)
+    _print_strategies(console, run, scores, len(questions), arguments.convention)
+    _print_chunk_sets(console, run, questions)
     for stage, spent in seconds.by_stage.items():
         console.print(f"{spent:8.1f} s  {stage}", highlight=False)
     return 0
 
 
-def _print(
+def _print_strategies(
     console: Console,
     run: Run,
     scores: dict[str, dict[str, np.ndarray]],
@@ -253,14 +271,13 @@ def _print(
         title=f"{n_questions} questions, at most 5 chunks, {convention} spans, percent",
         title_justify="left",
     )
-    columns = "recall [95 %]", "precision [95 %]", "IoU", "chunks", "tokens/chunk", "context"
+    columns = "recall [95 %]", "precision [95 %]", "IoU", "chunks", "tokens/chunk", "tokens/question"
     table.add_column("strategy", no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for name, metrics in scores.items():
         version = run.config.strategies[name].index.chunker_version.name
-        chunks = run.workspace.table(CHUNKS).read(cell(version, COLLECTION), ["n_tokens"])
-        assert chunks is not None
+        chunks = run.chunks(version)
         table.add_row(
             name,
             _with_interval(metrics["recall"]),
@@ -281,6 +298,19 @@ def _print(
         "cl100k, of which English text has about a fifth fewer.",
         highlight=False,
     )
+
+
+def _print_chunk_sets(console: Console, run: Run, questions: Sequence[Question]) -> None:
+    """The best precision the chunks allow; the conventions differ here and in no score above."""
+    table = Table(title="Precision a perfect retriever could reach, percent", title_justify="left")
+    table.add_column("chunker version", no_wrap=True)
+    for convention in CONVENTIONS:
+        table.add_column(convention, justify="right")
+    for version in run.config.chunker_versions:
+        chunks = run.chunks(version)
+        best = [precision_omegas(chunks, questions, convention) for convention in CONVENTIONS]
+        table.add_row(version, *(f"{100 * value:.1f}" for value in best))
+    console.print(table)
 
 
 def _with_interval(values: np.ndarray) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import dagster as dg
 
 from chunking_assets.workspace import WHOLE, Workspace
-from dagster_defs.inputs import is_out_of_date, is_unsound, wanted
+from dagster_defs.inputs import WANTED, is_out_of_date, is_unsound, wanted
 from dagster_defs.partitions import CONFIG
 
 AC = dg.AutomationCondition
@@ -32,9 +32,8 @@ class OutOfDate(dg.AutomationCondition[dg.AssetKey]):
 
     def evaluate(self, context: Context) -> Result:
         asset, workspace = context.key.to_user_string(), Workspace(CONFIG.home)
-        return _where(
-            context, {k for k in _keys(context) if is_out_of_date(CONFIG, workspace, asset, k)}
-        )
+        keys = _keys(context) if asset in WANTED else set()
+        return _where(context, {k for k in keys if is_out_of_date(CONFIG, workspace, asset, k)})
 
 
 class Unsound(dg.AutomationCondition[dg.AssetKey]):
@@ -98,12 +97,13 @@ def when_out_of_date() -> dg.AutomationCondition[dg.AssetKey]:
     Whether the inputs are there is for `wanted` to say, which is None if not: an asset may do
     without some of its dependencies, such as a live index before the first promotion.
     """
-    # Not `any_deps_in_progress`: a backfill counts as in progress half a minute after its last run.
-    being_built = AC.any_deps_match(AC.run_in_progress())
-    being_checked = AC.any_deps_match(AC.any_checks_match(AC.run_in_progress(), blocking_only=True))
-    inputs_settled = (~being_built & ~being_checked).with_label("inputs are settled")
-    not_running = (~AC.in_progress()).with_label("not running")
     failed = AC.execution_failed() | Unsound()
+    pending = (OutOfDate() & ~failed).with_label("pending")
+    being_checked = AC.any_checks_match(AC.run_in_progress(), blocking_only=True)
+    # Not `any_deps_in_progress`: a backfill counts as in progress half a minute after its last run.
+    moving = AC.any_deps_match(pending | AC.run_in_progress() | being_checked)
+    inputs_settled = (~moving).with_label("inputs are settled")
+    not_running = (~AC.in_progress()).with_label("not running")
     worth_trying = (~failed | Untried()).with_label("did not fail with these inputs")
     return (OutOfDate() & inputs_settled & not_running & worth_trying).with_label(
         "redo when out of date"

@@ -11,12 +11,12 @@ from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
 from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.config import Config
 from chunking_assets.keys import digest, file_sha
-from chunking_assets.live_index.promotion import live
+from chunking_assets.live_index.promotion import PROMOTIONS, live
 from chunking_assets.parsed_elements.build import DOCUMENTS
 from chunking_assets.parsed_elements.registry import PARSERS, parser_fingerprint
 from chunking_assets.workspace import WHOLE, Table, Workspace
 from dagster_defs.partitions import cell_parts
-from evals.database import published_inputs, strategy_rows
+from evals.database import strategy_rows
 from evals.gold_questions.build import GOLD_QUESTIONS
 from evals.ragas_scores.build import RAGAS_SCORES, judge_identity
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
@@ -91,17 +91,20 @@ def _gold_questions(config: Config, workspace: Workspace, key: str) -> str | Non
 
 
 def _retrieval_scores(config: Config, workspace: Workspace, version: str) -> str | None:
+    """None until questions and index are of the same texts: spans of others would be compared."""
     gold = workspace.table(GOLD_QUESTIONS).manifest()
+    cells = [cell(version, shard) for shard in config.shards()]
+    if gold is None or is_out_of_date(config, workspace, "gold_questions"):
+        return None
+    if any(out_of_date(config, workspace, a, cells) for a in ("chunk_sets", "chunk_embeddings")):
+        return None
     partitions = [
         ledger(index.name, shard)
         for index in config.indexes_of(version)
         for shard in config.shards()
     ]
     indexed = _versions(workspace.table(EMBEDDED_CHUNKS), partitions)
-    cells = [cell(version, shard) for shard in config.shards()]
-    if gold is None or indexed is None:
-        return None
-    if any(is_unsound(workspace, "chunk_embeddings", key) for key in cells):
+    if indexed is None:
         return None
     strategies = sorted((s.name, s.digest) for s in config.strategies_of(version))
     return digest("retrieval_scores", strategies, gold.version, indexed)
@@ -137,14 +140,19 @@ def _strategy_comparison(config: Config, workspace: Workspace, key: str) -> str 
 
 
 def _eval_tables(config: Config, workspace: Workspace, key: str) -> str | None:
-    """Waits for the first comparison, unless there are no questions to compare on."""
+    """Waits for the first comparison, unless there are no questions to compare on.
+
+    What lies between documents and scores is published with them, and not on its own.
+    """
     scores = workspace.table(RETRIEVAL_SCORES)
     manifests = [scores.manifest(name) for name in config.strategies]
     nothing_to_compare = all(m is not None and m.rows == 0 for m in manifests)
     if workspace.table(STRATEGY_COMPARISONS).manifest() is None and not nothing_to_compare:
         return None
-    strategies = strategy_rows(config.strategies.values())
-    return digest("eval_tables", published_inputs(workspace, {"strategies": strategies}))
+    tables = (DOCUMENTS, RETRIEVAL_SCORES, RAGAS_SCORES, STRATEGY_COMPARISONS, PROMOTIONS)
+    published = [_existing(workspace.table(t), workspace.table(t).partitions()) for t in tables]
+    strategies = strategy_rows(config.strategies.values()).write_json()
+    return digest("eval_tables", published, strategies)
 
 
 def _versions(table: Table, partitions: list[str]) -> list[tuple[str, str]] | None:

@@ -6,11 +6,9 @@ recall@served    what the retrieval profile serves
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chunking_assets.errors import CorpusError
-from evals.retrieval_scores.spans import Passage
 
 _CUTOFF = re.compile(r"(?P<passages>[1-9]\d*)|(?P<tokens>[1-9]\d*)t|served", re.ASCII)
 _METRIC = re.compile(r"[a-z][a-z_]*")
@@ -45,22 +43,6 @@ class Cutoff:
         if self.tokens is not None:
             return f"{self.tokens}t"
         return "served" if self.passages is None else str(self.passages)
-
-    def take(self, ranked: Sequence[Passage]) -> list[Passage]:
-        """The ranking up to the cutoff, in order.
-
-        A token budget ends at the first passage that does not fit whole: passages are neither cut
-        nor skipped, as a reader of the ranking would get them.
-        """
-        taken = list(ranked[: self.passages])
-        if self.tokens is None:
-            return taken
-        spent = 0
-        for count, passage in enumerate(taken):
-            spent += passage.n_tokens
-            if spent > self.tokens:
-                return taken[:count]
-        return taken
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ def score_question(
 ) -> dict[tuple[str, str], float]:
     """Scores by (metric, cutoff); always finite, and 0 where nothing was retrieved.
 
-    `passages_by_cutoff` holds, best first, the passages within each cutoff (see `Cutoff.take`);
+    `passages_by_cutoff` holds, best first, the passages within each cutoff;
     `evidence` holds for each quote its occurrences.
 
     Raises:
