@@ -23,15 +23,15 @@ class Log(Protocol):
 
 def logged(log: Log, what: str, unit: str) -> Progress:
     """A progress callback that writes `what done/total unit, rate, time left` to `log`."""
-    started = last = time.monotonic()
+    started = last = called = time.monotonic()
     before = 0
 
     def progress(done: int, total: int) -> None:
-        nonlocal started, last, before
+        nonlocal started, last, called, before
         now = time.monotonic()
         if done < before:  # the next shard: its own count, its own clock
-            started = now
-        before = done
+            started = called
+        called, before = now, done
         rate = done / max(1e-9, now - started)
         left = (total - done) / rate
         line = f"{what} {done:,}/{total:,} {unit}, {rate:.1f}/s, about {left:.0f} s left"

@@ -117,7 +117,9 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
         return
     metric = primary["metric"][0]
     title = f"Leaderboard, {primary['n_questions'][0]} questions"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0, collapse_padding=True
+    )
     table.add_column("strategy", no_wrap=True)
     for column in (metric, "vs live [95 %]", "P(best)"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -140,7 +142,7 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
     console.print(table)
     console.print(
         "● live, what the others are compared with. Scores in percent, tokens per question; "
-        "(needs 19.4): the smallest difference these questions could show.",
+        "(below 9.9): differences these questions cannot show.",
         highlight=False,
     )
     _print_stale(console, workspace)
@@ -170,7 +172,7 @@ def _verdict(row: dict[str, Any]) -> str:
     if row["verdict"] != "cannot tell":
         return str(row["verdict"])
     reason = explain(row).removeprefix("cannot tell: ").rpartition(", these questions ")[2]
-    return f"cannot tell ({reason.replace('could show', 'needs')})"
+    return f"cannot tell ({reason.replace('could show', 'below')})"
 
 
 def _print_judged(console: Console, config: Config, workspace: Workspace) -> None:

@@ -29,6 +29,7 @@ class WordTokenizer:
     """A token a word or punctuation mark."""
 
     fingerprint = "words"
+    splits_at_white_space = True
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(WORD.findall(text)) for text in texts]

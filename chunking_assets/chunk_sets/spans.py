@@ -141,7 +141,7 @@ class Document:
     def _added_up(self, prefix: str, start: int, end: int) -> int | None:
         """What the span counts alone, where positions suffice to know it."""
         if (
-            not getattr(self.tokenizer, "splits_at_white_space", False)
+            not self.tokenizer.splits_at_white_space
             or not self._after_space(start)
             or (end < len(self.text) and self.text[end] not in _PLAIN_SPACE)
             or (prefix and prefix[-1] not in _PLAIN_SPACE)

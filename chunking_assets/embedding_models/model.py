@@ -48,6 +48,11 @@ class Tokenizer(Protocol):
     def fingerprint(self) -> str:
         """Equal for equal token boundaries."""
 
+    @property
+    def splits_at_white_space(self) -> bool:
+        """No token holds white space, and a word gives the same tokens wherever it stands: counts
+        of spans cut at white space may be added up."""
+
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, tokenized on its own."""
 

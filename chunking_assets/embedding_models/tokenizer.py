@@ -53,6 +53,13 @@ class TextTokenizer:
     def fingerprint(self) -> str:
         return self._fingerprint
 
+    @property
+    def splits_at_white_space(self) -> bool:
+        """Known of BERT's; a Unigram token may begin with the space before its word."""
+        from tokenizers.pre_tokenizers import BertPreTokenizer
+
+        return isinstance(self._engine.pre_tokenizer, BertPreTokenizer)
+
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special tokens left out."""
         return [

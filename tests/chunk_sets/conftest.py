@@ -105,6 +105,8 @@ class Words:
 
     fingerprint = "words"
 
+    splits_at_white_space = True
+
     def __init__(self) -> None:
         self.characters = 0
 

@@ -64,7 +64,7 @@ def test_promises_hold_for_ten_multilingual_texts(kind, parameters, text, tokeni
 
 
 @every_strategy
-@pytest.mark.parametrize("parameters", PARAMETERS[:3], ids=str)
+@pytest.mark.parametrize("parameters", PARAMETERS[1:3], ids=str)
 def test_promises_hold_for_pathological_texts(kind, parameters, pathological, tokenizer, markdown):
     assert_promises(markdown(pathological, tokenizer), CHUNKERS[kind](**parameters), tokenizer)
 
@@ -133,7 +133,7 @@ any_parameters = st.builds(
 @every_strategy
 @given(hostile_text, any_parameters)
 @settings(
-    max_examples=120,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

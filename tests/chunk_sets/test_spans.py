@@ -158,6 +158,14 @@ def test_spans_at_white_space_are_added_up_exactly(tokenizers, text, markdown):
     assert document.count_exactly(spans) == alone
 
 
+def test_a_word_tokenized_in_pieces_is_counted_again_whole(tokenizers):
+    tokenizer = tokenizers["word pieces"]
+    text = "a " + "x" * (SEGMENT_CHARS + 50) + " b"
+    document = Document(text, [], tokenizer)
+    assert document.count_exactly([("", 0, len(text))]) == tokenizer.count([text])
+    assert document.count(0, len(text)) > tokenizer.count([text])[0]
+
+
 characters = st.text(
     st.one_of(
         st.characters(exclude_categories=["Cs"]),

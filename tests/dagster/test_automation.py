@@ -149,11 +149,28 @@ def test_a_new_version_requests_its_own_cells_only(corpus):
     assert corpus.tick()["chunk_sets"] == ["fixed-40@1|docs", "fixed-40@1|notes"]
 
 
-def test_a_promotion_requests_the_comparison_and_the_published_tables(corpus):
+def test_a_promotion_requests_the_comparison_and_then_the_published_tables(corpus):
     corpus.materialize()
     corpus.look()
     corpus.defs.resolve_job_def("promote").execute_in_process(
         instance=corpus.instance,
         run_config={"ops": {"promote_strategy": {"config": {"strategy": "recursive"}}}},
     )
-    assert set(corpus.tick()) == {"strategy_comparison", "eval_tables"}
+    assert set(corpus.tick()) == {"strategy_comparison"}
+    corpus.run("strategy_comparison")
+    assert set(corpus.tick()) == {"eval_tables"}
+
+
+def test_nothing_is_scored_while_the_index_and_the_questions_are_of_different_texts(corpus):
+    corpus.materialize("retrieval_scores")
+    corpus.look()
+    corpus.tick()
+    corpus.write("docs/0.md", "First of all. " + (corpus.root / "docs/0.md").read_text())
+    corpus.look()
+    corpus.run("parsed_elements", "docs")
+    corpus.run("gold_questions")  # every quote of the document has moved
+    assert "retrieval_scores" not in corpus.tick()
+    corpus.run("chunk_sets", *CELLS_OF_DOCS)
+    assert "retrieval_scores" not in corpus.tick()
+    corpus.run("chunk_embeddings", *CELLS_OF_DOCS)
+    assert corpus.tick()["retrieval_scores"] == ["fixed-20@1", "recursive-20@1"]

@@ -142,3 +142,10 @@ assert os.waitpid(child, 0)[1] == 0
         capture_output=True, text=True, check=True, timeout=120, env=environment,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("2\n3\n", "")
+
+
+def test_only_a_tokenizer_whose_words_stand_alone_lets_its_counts_be_added_up(
+    models_folder: Path,
+) -> None:
+    assert MiniLM().tokenizer(models_folder).splits_at_white_space
+    assert not E5Small().tokenizer(models_folder).splits_at_white_space
