@@ -271,7 +271,7 @@ def _print_strategies(
         title=f"{n_questions} questions, at most 5 chunks, {convention} spans, percent",
         title_justify="left",
     )
-    columns = "recall [95 %]", "precision [95 %]", "IoU", "chunks", "tokens/chunk", "tokens/question"
+    columns = "recall [95 %]", "precision [95 %]", "IoU", "chunks", "tokens/chunk", "context"
     table.add_column("strategy", no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)

@@ -16,7 +16,7 @@ from dagster_defs.assets.retrieval_scores import retrieval_scores
 from dagster_defs.assets.sources import declared_versions, raw_documents
 from dagster_defs.assets.strategy_comparison import strategy_comparison
 from dagster_defs.checks import CHECKS
-from dagster_defs.jobs import evaluate_everything, promote_job, roll_back_job
+from dagster_defs.jobs import evaluate_everything, promote_job, retire_job, roll_back_job
 from dagster_defs.partitions import CONFIG
 from dagster_defs.resources import Corpus
 from dagster_defs.schedules import nightly_evaluation
@@ -41,7 +41,7 @@ defs = dg.Definitions(
         live_index,
     ],
     asset_checks=CHECKS,
-    jobs=[evaluate_everything, promote_job, roll_back_job],
+    jobs=[evaluate_everything, promote_job, roll_back_job, retire_job],
     sensors=[watch_documents, keep_index_current],
     schedules=[nightly_evaluation],
     resources={"corpus": Corpus(config_file=str(CONFIG.file))},

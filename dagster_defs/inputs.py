@@ -12,6 +12,7 @@ from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.config import Config
 from chunking_assets.keys import digest, file_sha
 from chunking_assets.live_index.promotion import PROMOTIONS, live
+from chunking_assets.live_index.retire import undeclared_shards
 from chunking_assets.parsed_elements.build import DOCUMENTS
 from chunking_assets.parsed_elements.registry import PARSERS, parser_fingerprint
 from chunking_assets.workspace import WHOLE, Table, Workspace
@@ -48,6 +49,15 @@ def wanted(config: Config, workspace: Workspace, asset: str, key: str = WHOLE) -
 def out_of_date(config: Config, workspace: Workspace, asset: str, keys: Sequence[str]) -> list[str]:
     """Those of `keys` that are out of date, in their order."""
     return [key for key in keys if is_out_of_date(config, workspace, asset, key)]
+
+
+def shards_to_retire(config: Config, workspace: Workspace) -> list[str]:
+    """Shards no longer declared; none while a declared one is not in every index yet, so that a
+    collection cut anew is served from its old shard until the new ones are complete."""
+    partitions = [ledger(i, shard) for i in config.index_versions for shard in config.shards()]
+    if _versions(workspace.table(EMBEDDED_CHUNKS), partitions) is None:
+        return []
+    return undeclared_shards(workspace, config.shards())
 
 
 def parsed_from(raw_version: str) -> str:

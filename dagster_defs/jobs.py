@@ -1,4 +1,4 @@
-"""Jobs people start: promote a strategy, roll back, evaluate everything."""
+"""Jobs: promote a strategy, roll back, evaluate everything, drop shards no longer declared."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ import dagster as dg
 
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import promote, rollback
+from chunking_assets.live_index.retire import retire_shards
+from dagster_defs.inputs import shards_to_retire
 from dagster_defs.resources import Corpus
 
 evaluate_everything = dg.define_asset_job(
@@ -61,6 +63,18 @@ def promote_job() -> None:
 @dg.job(name="roll_back", description="Return the live index to what it was before.")
 def roll_back_job() -> None:
     roll_back_promotion()
+
+
+@dg.op(description="Drop what the stores hold of shards that corpus.yaml no longer declares.")
+def retire_undeclared_shards(context: dg.OpExecutionContext, corpus: Corpus) -> None:
+    shards = shards_to_retire(corpus.config, corpus.workspace)
+    retire_shards(corpus.workspace, shards)
+    context.log.info(f"retired: {', '.join(shards) or 'nothing'}")
+
+
+@dg.job(name="retire_shards", description="Forget collections taken out of corpus.yaml.")
+def retire_job() -> None:
+    retire_undeclared_shards()
 
 
 def live_event(event: dict[str, Any]) -> dg.AssetMaterialization:

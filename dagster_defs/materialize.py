@@ -5,10 +5,13 @@ process and in order, so a first run and a machine without a daemon need nothing
 """
 
 import argparse
+import os
+import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -24,11 +27,15 @@ from chunking_assets.chunk_sets.build import cell
 from chunking_assets.config import Config
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import live, promote
+from chunking_assets.live_index.retire import retire_shards
 from chunking_assets.raw_documents.listing import scan_settled
 from chunking_assets.workspace import WHOLE, Workspace
 from dagster_defs.home import prepare_home
 from dagster_defs.progress import EVERY_SECONDS, listeners
 from dagster_defs.summary import Totals, print_summary, totals_since
+
+PROCESS = "corpus/process"
+"""Tag of a run that this command executes itself: the machine and the process."""
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 """Dagster's own log goes to the instance, where the UI shows it, and not to the terminal."""
@@ -72,14 +79,30 @@ class Materializer:
         """Report the documents and declarations that changed since they were last seen."""
         from dagster_defs.sensors import observe
 
-        for name, collection in self.config.collections.items():
-            scan_settled(name, collection, self.config.root)
         known = set(self.instance.get_dynamic_partitions("corpus_shard"))
         new = [shard for shard in self.config.shards() if shard not in known]
         if new:
             self.instance.add_dynamic_partitions("corpus_shard", new)
-        for event in observe(self.config, self.workspace, self._seen()):
+        for event in observe(
+            self.config, self.workspace, self._seen(), self.failures, scan_settled
+        ):
             self.instance.report_runless_asset_event(event)
+
+    def retire(self) -> list[str]:
+        """Drop the shards that are no longer declared; which they were."""
+        from dagster_defs.inputs import shards_to_retire
+
+        shards = shards_to_retire(self.config, self.workspace)
+        retire_shards(self.workspace, shards)
+        return shards
+
+    def end_dead_runs(self) -> None:
+        """Runs of this command that were killed would count as in progress for ever."""
+        unfinished = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])
+        for run in self.instance.get_runs(unfinished):
+            process = run.tags.get(PROCESS)
+            if process is not None and not _is_alive(process):
+                self.instance.report_run_failed(run, f"process {process} is gone")
 
     def _seen(self) -> dict[str, dict[str, str]]:
         """The versions last reported, as the instance knows them."""
@@ -110,7 +133,7 @@ class Materializer:
                 instance=self.instance,
                 asset_selection=[dg.AssetKey(stage.asset)],
                 partition_key=request.partition_key,
-                tags=request.tags,
+                tags={**request.tags, PROCESS: _this_process()},
                 run_config={**QUIET, **(run_config or {})},
                 raise_on_error=False,
             )
@@ -134,6 +157,16 @@ class Materializer:
                     self.instance,
                 )
             )
+
+
+def _this_process() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _is_alive(process: str) -> bool:
+    """Whether a process named by `_this_process` runs; on another machine, nobody can tell."""
+    host, _, pid = process.rpartition(":")
+    return host != socket.gethostname() or Path(f"/proc/{pid}").exists()
 
 
 class _Display:
@@ -186,18 +219,27 @@ def main() -> int:
 
 
 def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
+    if unknown := {*confirmed} - config.shards().keys():
+        raise CorpusError(
+            f"no shard is called {', '.join(sorted(unknown))}. "
+            f"Shards: {', '.join(config.shards())}."
+        )
     prepare_home(config.home)
     started = time.time()
     with dg.DagsterInstance.get() as instance, _Display() as display:
         materializer = Materializer(config, instance)
+        materializer.end_dead_runs()
         materializer.observe()
         for stage in stages(config):
             begun = time.monotonic()
             due = materializer.build(stage, _run_config(stage, confirmed))
             if due:
                 display.done(f"{stage.asset:20} {due:3} built  {time.monotonic() - begun:6.1f} s")
-            if stage.asset == "chunk_embeddings" and promote_first and not materializer.failures:
-                _promote_baseline(config, instance, display)
+            if stage.asset == "chunk_embeddings":
+                if retired := materializer.retire():
+                    display.done(f"no longer declared, dropped: {', '.join(retired)}")
+                if promote_first and not materializer.failures:
+                    _promote_baseline(config, instance, display)
     totals: Totals = totals_since(Workspace(config.home), started)
     print_summary(config, totals)
     for failure in materializer.failures:

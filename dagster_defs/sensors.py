@@ -1,18 +1,23 @@
 """Sensors: one that looks for changed documents, one that keeps the index current."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import dagster as dg
 
+from chunking_assets.chunk_sets.build import CHUNKS
 from chunking_assets.config import Config
 from chunking_assets.errors import CorpusError
+from chunking_assets.keys import digest
 from chunking_assets.parsed_elements.build import DOCUMENTS
 from chunking_assets.raw_documents.changes import ChangeSet, compare
+from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.raw_documents.listing import FileIndex, Scan, content_version, scan
 from chunking_assets.workspace import Workspace
 from dagster_defs.assets.summary import document_counts, documents_list
-from dagster_defs.inputs import RAW_DOCUMENTS
+from dagster_defs.inputs import RAW_DOCUMENTS, shards_to_retire
+from dagster_defs.jobs import retire_job
 from dagster_defs.partitions import corpus_shards
 from dagster_defs.resources import Corpus
 
@@ -23,6 +28,7 @@ CHUNKER_VERSIONS = "chunker_versions"
     name="watch_documents",
     minimum_interval_seconds=15,
     default_status=dg.DefaultSensorStatus.RUNNING,
+    job=retire_job,
     description=(
         "Reports the shards whose documents changed, and chunker versions declared anew. A file "
         "still being written is waited for; a folder that is gone deletes nothing."
@@ -38,36 +44,46 @@ def watch_documents(context: dg.SensorEvaluationContext, corpus: Corpus) -> dg.S
         versions[str(event.partition)] = tags["dagster/data_version"]
     known = context.instance.get_dynamic_partitions(corpus_shards.name or "")
     new = [shard for shard in corpus.config.shards() if shard not in known]
+    retiring = list(_retirement(corpus.config, corpus.workspace))
+    quiet = not (events or retiring)
     return dg.SensorResult(
+        run_requests=retiring,
         asset_events=events,
         dynamic_partitions_requests=[corpus_shards.build_add_request(new)] if new else [],
         cursor=json.dumps(seen),
         skip_reason="; ".join(problems)
-        or (None if events else "no document and no declaration changed"),
+        or ("no document and no declaration changed" if quiet else None),
     )
+
+
+def _retirement(config: Config, workspace: Workspace) -> Iterator[dg.RunRequest]:
+    """A run that drops shards no longer declared, once for what they hold."""
+    shards = shards_to_retire(config, workspace)
+    if shards:
+        held = [
+            (p, workspace.table(CHUNKS).manifest(p)) for p in workspace.table(CHUNKS).partitions()
+        ]
+        versions = [(p, m.version) for p, m in held if m and p.rpartition("|")[2] in shards]
+        yield dg.RunRequest(job_name=retire_job.name, run_key=digest("retire", shards, versions))
 
 
 def observe(
     config: Config,
     workspace: Workspace,
     seen: dict[str, dict[str, str]],
-    problems: list[str] | None = None,
+    problems: list[str],
+    look: Callable[[str, Collection, Path], Scan] = scan,
 ) -> Iterator[dg.AssetMaterialization]:
     """One event for every shard and declaration that is not as it was `seen`.
 
     The stamp of a shard is written with its event: the stages below compare with it. A shard with
     a file still being written is left for the next look, and so is a collection that cannot be
-    listed, if there is a list to add the problem to.
-
-    Raises:
-        CorpusError: a collection cannot be listed, and `problems` is None.
+    listed: why is added to `problems`.
     """
     for name, collection in config.collections.items():
         try:
-            listing = scan(name, collection, config.root)
+            listing = look(name, collection, config.root)
         except CorpusError as error:
-            if problems is None:
-                raise
             problems.append(str(error))
             continue
         for shard in collection.shards_of(name):

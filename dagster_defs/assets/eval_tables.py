@@ -9,7 +9,7 @@ from dagster_defs.automation import when_out_of_date
 from dagster_defs.inputs import wanted
 from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
-from evals.database import publish, strategy_rows
+from evals.database import publish, strategy_rows, table_comment, table_names
 
 NAME = "eval_tables"
 
@@ -26,7 +26,12 @@ NAME = "eval_tables"
     owners=OWNERS,
     code_version="1",
     automation_condition=when_out_of_date(),
-    metadata={"dagster/uri": "evals/evals.duckdb below the workspace"},
+    metadata={
+        "dagster/uri": "evals/evals.duckdb below the workspace",
+        "dagster/column_schema": dg.TableSchema(
+            [dg.TableColumn(t, "table", description=table_comment(t)) for t in table_names()]
+        ),
+    },
     description=(
         "Documented tables and views in one DuckDB file. A build is verified before a link is "
         "flipped to it, so whoever has the file open is never blocked and never blocks."

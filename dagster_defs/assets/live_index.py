@@ -3,6 +3,7 @@
 import dagster as dg
 
 from dagster_defs.assets.sources import OWNERS
+from dagster_defs.tables import table_metadata
 
 live_index = dg.AssetSpec(
     "live_index",
@@ -10,6 +11,7 @@ live_index = dg.AssetSpec(
     group_name="verdict",
     kinds={"lancedb"},
     owners=OWNERS,
+    metadata=table_metadata("promotions"),
     description=(
         "What readers are served from. Changed only by the jobs `promote` (through the gate) and "
         "`roll_back`; every change is a recorded event, and readers follow within a second."

@@ -9,12 +9,24 @@ from dagster_defs.partitions import chunker_versions, corpus_shards
 
 OWNERS = ["team:search"]
 
+
+def _columns(**described: str) -> dict[str, dg.TableSchema]:
+    columns = [dg.TableColumn(name, description=text) for name, text in described.items()]
+    return {"dagster/column_schema": dg.TableSchema(columns)}
+
+
 raw_documents = dg.AssetSpec(
     "raw_documents",
     partitions_def=corpus_shards,
     group_name="documents",
     kinds={"file"},
     owners=OWNERS,
+    metadata=_columns(
+        doc_id="collection and path inside it; stays when the content changes",
+        doc_rev="sha256 of the bytes",
+        size="bytes",
+        modified_at="when the file was last written",
+    ),
     description=(
         "The files below a collection's folder, one partition a shard. Its data version is the "
         "content of the shard: it changes when a document appears, vanishes or has other bytes. "
@@ -28,6 +40,12 @@ declared_versions = dg.AssetSpec(
     group_name="documents",
     kinds={"yaml"},
     owners=OWNERS,
+    metadata=_columns(
+        name="name@n, the key of the partition",
+        kind="the strategy",
+        max_tokens="the budget of a chunk",
+        digest="of settings, implementation and tokenizer",
+    ),
     description=(
         "The chunker versions declared in corpus.yaml. The data version is the digest of the "
         "declaration, which never changes under its `name@n`."

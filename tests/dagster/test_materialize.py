@@ -1,7 +1,10 @@
 """Everything brought up to date in one process: what is done, what is not, and what is shown."""
 
+import os
 import shutil
+import socket
 
+import dagster as dg
 import pytest
 from small_corpus import HashEmbedder
 
@@ -106,12 +109,36 @@ def test_a_corpus_without_questions_is_indexed_and_published(corpus_of):
     assert corpus.materialize() == NOTHING
 
 
-def test_a_lost_folder_stops_the_command_and_deletes_nothing(corpus):
+def test_a_lost_folder_is_a_failure_that_stops_no_other_and_deletes_nothing(corpus):
     corpus.materialize("chunk_sets")
     shutil.move(corpus.root / "notes", corpus.root / "elsewhere")
-    with pytest.raises(Exception, match=r"notes: cannot be listed .* Nothing is taken as deleted"):
-        corpus.materialize()
+    corpus.write("docs/new.md", "A new document.")
+    materializer = corpus.materializer()
+    materializer.observe()
+    (failure,) = materializer.failures
+    assert "notes: cannot be listed" in failure
+    assert "Nothing is taken as deleted" in failure
+    stages = list(corpus.module("materialize").stages(corpus.config))
+    assert [materializer.build(stage) for stage in stages[:2]] == [1, 2]
     assert corpus.workspace.table(CHUNKS).read("recursive-20@1|notes").height == 12
+
+
+def test_a_run_whose_process_was_killed_is_ended(corpus):
+    def started(process):
+        tags = {corpus.module("materialize").PROCESS: process}
+        status = dg.DagsterRunStatus.STARTED
+        return corpus.instance.create_run_for_job(corpus.job, tags=tags, status=status).run_id
+
+    dead = started(f"{socket.gethostname()}:{2**22 + 1}")
+    alive = started(f"{socket.gethostname()}:{os.getpid()}")
+    elsewhere = started("another-machine:1")
+    corpus.materializer().end_dead_runs()
+    statuses = {r: corpus.instance.get_run_by_id(r).status for r in (dead, alive, elsewhere)}
+    assert statuses == {
+        dead: dg.DagsterRunStatus.FAILURE,
+        alive: dg.DagsterRunStatus.STARTED,
+        elsewhere: dg.DagsterRunStatus.STARTED,
+    }
 
 
 def test_most_of_a_shard_gone_fails_its_partition_until_confirmed(corpus):
