@@ -6,7 +6,7 @@ failing one fails alone.
 """
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,23 @@ Outcome = Built | Exception
 def attempt_each(keys: Iterable[str], build: Callable[[str], Built]) -> dict[str, Outcome]:
     """Build partition by partition; the failure of one is its own."""
     return {key: _attempt(key, build) for key in map(str, keys)}
+
+
+def attempt_together(
+    groups: Iterable[Sequence[str]], build: Callable[[Sequence[str]], Mapping[str, Built]]
+) -> dict[str, Outcome]:
+    """Build each group of partitions in one go; one by one if that fails, so that a fault stays
+    with its own."""
+    outcomes: dict[str, Outcome] = {}
+    for keys in groups:
+        try:
+            outcomes |= build(keys)
+        except Exception as error:
+            if len(keys) == 1:
+                outcomes[keys[0]] = noted(error)
+            else:
+                outcomes |= attempt_together([[key] for key in keys], build)
+    return outcomes
 
 
 def _attempt(key: str, build: Callable[[str], Built]) -> Outcome:

@@ -4,6 +4,8 @@ A cell is one chunk set: chunker_version × corpus_shard. Versions are static, s
 the repository; shards are dynamic, so a new collection appears without a deployment.
 """
 
+from collections.abc import Iterable
+
 import dagster as dg
 
 from chunking_assets import config as configuration
@@ -20,6 +22,19 @@ cells = dg.MultiPartitionsDefinition(
 by_shard = dg.MultiToSingleDimensionPartitionMapping(CORPUS_SHARD)
 by_version = dg.MultiToSingleDimensionPartitionMapping(CHUNKER_VERSION)
 every_partition = dg.AllPartitionMapping()
+
+
+def cells_by(side: str, keys: Iterable[object]) -> list[list[str]]:
+    """Cells in groups of one shard, or of one chunker version, in their order.
+
+    >>> cells_by(CORPUS_SHARD, ["a@1|x", "a@1|y", "b@1|x"])
+    [['a@1|x', 'b@1|x'], ['a@1|y']]
+    """
+    part = (CHUNKER_VERSION, CORPUS_SHARD).index(side)
+    groups: dict[str, list[str]] = {}
+    for key in map(str, keys):
+        groups.setdefault(cell_parts(key)[part], []).append(key)
+    return list(groups.values())
 
 
 def cell_parts(cell: str) -> tuple[str, str]:

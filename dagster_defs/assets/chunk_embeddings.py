@@ -1,8 +1,8 @@
 """Asset: vectors of every chunk in one LanceDB table per index version, one partition a cell."""
 
 import time
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -20,9 +20,9 @@ from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.assets.summary import document_counts
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, Outcome, noted, report
+from dagster_defs.cells import Built, attempt_together, report
 from dagster_defs.inputs import is_unsound, wanted
-from dagster_defs.partitions import cell_parts, cells
+from dagster_defs.partitions import CHUNKER_VERSION, cell_parts, cells, cells_by
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
@@ -50,34 +50,17 @@ NAME = "chunk_embeddings"
 def chunk_embeddings(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
-    shards_of: dict[str, list[str]] = defaultdict(list)
-    for key in context.partition_keys:
-        version, shard = cell_parts(str(key))
-        shards_of[version].append(shard)
-    outcomes: dict[str, Outcome] = {}
-    for version, shards in shards_of.items():
-        outcomes |= _build_together(context, corpus, version, shards)
+    outcomes = attempt_together(
+        cells_by(CHUNKER_VERSION, context.partition_keys), partial(_build, context, corpus)
+    )
     yield from report(context, outcomes)
 
 
-def _build_together(
-    context: dg.AssetExecutionContext, corpus: Corpus, version: str, shards: list[str]
-) -> dict[str, Outcome]:
-    """All shards of a version at once; one by one if that fails, so a fault stays with its own."""
-    try:
-        return _build(context, corpus, version, shards)
-    except Exception as error:
-        if len(shards) == 1:
-            return {cell(version, shards[0]): noted(error)}
-        outcomes: dict[str, Outcome] = {}
-        for shard in shards:
-            outcomes |= _build_together(context, corpus, version, [shard])
-        return outcomes
-
-
 def _build(
-    context: dg.AssetExecutionContext, corpus: Corpus, version: str, shards: list[str]
-) -> dict[str, Outcome]:
+    context: dg.AssetExecutionContext, corpus: Corpus, keys: Sequence[str]
+) -> dict[str, Built]:
+    """Every shard of one version."""
+    version, shards = cell_parts(keys[0])[0], [cell_parts(key)[1] for key in keys]
     workspace = corpus.workspace
     stamps = {s: wanted(corpus.config, workspace, NAME, cell(version, s)) for s in shards}
     updates: dict[str, list[IndexUpdate]] = {shard: [] for shard in shards}
@@ -87,15 +70,15 @@ def _build(
                 workspace.table(EMBEDDED_CHUNKS).remove(ledger(index.name, shard))
         for update in _update(context, corpus, index, shards):
             updates[update.shard].append(update)
-    outcomes: dict[str, Outcome] = {}
+    built: dict[str, Built] = {}
     for shard, done in updates.items():
         stamp = stamps[shard]
         if stamp is not None:
             workspace.stamps.write(NAME, stamp, cell(version, shard))
-        outcomes[cell(version, shard)] = Built(
+        built[cell(version, shard)] = Built(
             digest(sorted((u.index_version, u.content_version) for u in done)), _metadata(done)
         )
-    return outcomes
+    return built
 
 
 def _update(

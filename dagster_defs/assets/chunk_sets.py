@@ -1,8 +1,8 @@
 """Asset: the chunks of every document under every chunker version, one partition a cell."""
 
 import time
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -12,9 +12,9 @@ from chunking_assets.chunk_sets.build import CHUNKS, ChunkSetUpdate, cell, updat
 from dagster_defs.assets.sources import OWNERS, declared_versions
 from dagster_defs.assets.summary import document_counts, documents_list, histogram
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, Outcome, noted, report
+from dagster_defs.cells import Built, attempt_together, report
 from dagster_defs.inputs import is_unsound, wanted
-from dagster_defs.partitions import by_shard, by_version, cell_parts, cells
+from dagster_defs.partitions import CORPUS_SHARD, by_shard, by_version, cell_parts, cells, cells_by
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
@@ -45,34 +45,17 @@ NAME = "chunk_sets"
 def chunk_sets(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
-    versions_of: dict[str, list[str]] = defaultdict(list)
-    for key in context.partition_keys:
-        version, shard = cell_parts(str(key))
-        versions_of[shard].append(version)
-    outcomes: dict[str, Outcome] = {}
-    for shard, versions in versions_of.items():
-        outcomes |= _build_together(context, corpus, shard, versions)
+    outcomes = attempt_together(
+        cells_by(CORPUS_SHARD, context.partition_keys), partial(_build, context, corpus)
+    )
     yield from report(context, outcomes)
 
 
-def _build_together(
-    context: dg.AssetExecutionContext, corpus: Corpus, shard: str, versions: list[str]
-) -> dict[str, Outcome]:
-    """All versions of a shard at once; one by one if that fails, so a fault stays with its own."""
-    try:
-        return _build(context, corpus, shard, versions)
-    except Exception as error:
-        if len(versions) == 1:
-            return {cell(versions[0], shard): noted(error)}
-        outcomes: dict[str, Outcome] = {}
-        for version in versions:
-            outcomes |= _build_together(context, corpus, shard, [version])
-        return outcomes
-
-
 def _build(
-    context: dg.AssetExecutionContext, corpus: Corpus, shard: str, names: list[str]
-) -> dict[str, Outcome]:
+    context: dg.AssetExecutionContext, corpus: Corpus, keys: Sequence[str]
+) -> dict[str, Built]:
+    """Every version of one shard."""
+    shard, names = cell_parts(keys[0])[1], [cell_parts(key)[0] for key in keys]
     config, workspace = corpus.config, corpus.workspace
     versions = [config.chunker_versions[name] for name in names]
     for version in versions:
@@ -89,7 +72,7 @@ def _build(
         logged(context.log, f"{shard}: chunked", "documents"),
     )
     seconds = (time.monotonic() - started) / len(updates)
-    outcomes: dict[str, Outcome] = {}
+    built: dict[str, Built] = {}
     for update in updates:
         key = cell(update.chunker_version, shard)
         if update.changes:
@@ -99,8 +82,8 @@ def _build(
         stamp = stamps[update.chunker_version]
         if stamp is not None:
             workspace.stamps.write(NAME, stamp, key)
-        outcomes[key] = Built(update.content_version, _metadata(corpus, update))
-    return outcomes
+        built[key] = Built(update.content_version, _metadata(corpus, update))
+    return built
 
 
 def _metadata(corpus: Corpus, update: ChunkSetUpdate) -> dict[str, Any]:
