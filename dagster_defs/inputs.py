@@ -7,7 +7,7 @@ built, or says that what was built failed a blocking check.
 
 from collections.abc import Callable, Sequence
 
-from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
+from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, is_indexed, ledger
 from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.config import Config
 from chunking_assets.keys import digest, file_sha
@@ -190,8 +190,7 @@ WANTED: dict[str, Callable[[Config, Workspace, str], str | None]] = {
 
 def _indexed(config: Config, workspace: Workspace, key: str) -> bool:
     version, shard = cell_parts(key)
-    partitions = [ledger(index.name, shard) for index in config.indexes_of(version)]
-    return _versions(workspace.table(EMBEDDED_CHUNKS), partitions) is not None
+    return all(is_indexed(workspace, i.name, shard) for i in config.indexes_of(version))
 
 
 def _scored_in(table: str) -> Callable[[Config, Workspace, str], bool]:

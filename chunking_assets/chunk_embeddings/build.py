@@ -80,6 +80,7 @@ def update_index(
     Raises:
         CorpusError: a shard was never chunked under this version, or a vector is unusable.
     """
+    _forget_a_lost_table(workspace, index)
     plans = [_plan(workspace, index, shard) for shard in shards]
     if any(plan.stale for plan in plans):
         workspace.record_declaration(
@@ -92,6 +93,21 @@ def update_index(
                 _embed_and_replace(workspace, plan, loaded, lance, progress)
         lance.publish()
     return [_record(workspace, plan) for plan in plans]
+
+
+def is_indexed(workspace: Workspace, index_version: str, shard: str) -> bool:
+    """Whether the table of an index version is there and its ledger vouches for a shard."""
+    stated = workspace.table(EMBEDDED_CHUNKS).manifest(ledger(index_version, shard))
+    return stated is not None and LanceIndex(workspace, index_version).is_stored()
+
+
+def _forget_a_lost_table(workspace: Workspace, index: IndexVersion) -> None:
+    """A table whose folder is gone holds nothing, whatever the ledger of any shard says."""
+    if not LanceIndex(workspace, index.name).is_stored():
+        table = workspace.table(EMBEDDED_CHUNKS)
+        for partition in table.partitions():
+            if partition.startswith(ledger(index.name, "")):
+                table.remove(partition)
 
 
 class _Plan:

@@ -57,6 +57,10 @@ class LanceIndex:
         self._workspace, self._index_version = workspace, index_version
         self._dimensions = dimensions
 
+    def is_stored(self) -> bool:
+        """Whether the table's folder is there; told without opening it."""
+        return (self._workspace.lance / f"{self.name}.lance").is_dir()
+
     def exists(self) -> bool:
         return self._open() is not None
 
@@ -186,7 +190,7 @@ class LanceIndex:
         return lancedb.connect(self._workspace.lance)
 
     def _open(self) -> Any | None:
-        if not (self._workspace.lance / f"{self.name}.lance").is_dir():
+        if not self.is_stored():
             return None
         return self._connect().open_table(self.name)
 

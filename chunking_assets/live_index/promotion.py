@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
+from chunking_assets.chunk_embeddings.build import is_indexed
 from chunking_assets.errors import CorpusError
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
@@ -79,7 +79,7 @@ def promote(
     Raises:
         PromotionRefused: with the verdict found and the way to insist.
     """
-    missing = [s for s in shards if not _is_indexed(workspace, strategy.index.name, s)]
+    missing = [s for s in shards if not is_indexed(workspace, strategy.index.name, s)]
     if missing:
         raise PromotionRefused(
             f"{strategy.name}: index {strategy.index.name} does not hold {', '.join(missing)} yet. "
@@ -140,10 +140,6 @@ def _stack(workspace: Workspace) -> list[dict[str, Any]]:
         else:
             stack.pop()
     return stack
-
-
-def _is_indexed(workspace: Workspace, index_version: str, shard: str) -> bool:
-    return workspace.table(EMBEDDED_CHUNKS).manifest(ledger(index_version, shard)) is not None
 
 
 def _verdict(workspace: Workspace, strategy: str, current: Live | None) -> str:

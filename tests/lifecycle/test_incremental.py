@@ -1,13 +1,14 @@
 """What is done again after a change, and what is not: plain stages over a small corpus."""
 
 import os
+import shutil
 import time
 
 import polars as pl
 import pytest
 from small_corpus import SmallCorpus, write_corpus, write_document
 
-from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS
+from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, is_indexed, update_index
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.errors import CorpusError, DeletionRefused
@@ -231,6 +232,28 @@ def test_elements_that_do_not_belong_to_their_text_are_not_chunked(corpus):
     corpus.workspace.table(CHUNKS).remove(cell(VERSION, "docs"))
     with pytest.raises(CorpusError, match="Build parsed_elements of shard docs again"):
         corpus.chunk()
+
+
+def test_a_vector_table_lost_behind_our_back_is_rebuilt_whole_from_the_cache(tmp_path):
+    collections = {"docs": {"path": "docs", "settle_seconds": 0, "shards": 3}}
+    documents = {f"{n}.md": paragraphs(f"document {n}", 2) for n in range(12)}
+    corpus = SmallCorpus(write_corpus(tmp_path, documents, collections=collections))
+    corpus.update()
+    index = LanceIndex(corpus.workspace, INDEX)
+    before = index.rows().num_rows
+    shutil.rmtree(corpus.workspace.lance)
+    corpus.embedder.embedded.clear()
+    one, *_ = corpus.config.shards()
+    version = corpus.config.index_versions[INDEX]
+    update_index(corpus.workspace, version, [one], lambda _: corpus.embedder)
+    assert [is_indexed(corpus.workspace, INDEX, s) for s in corpus.config.shards()] == [
+        True,
+        False,
+        False,
+    ]
+    corpus.embed()
+    assert index.rows(served=True).num_rows == before
+    assert corpus.embedder.embedded == []
 
 
 def test_shards_keep_to_themselves(tmp_path):
