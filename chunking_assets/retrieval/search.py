@@ -1,7 +1,8 @@
 """The search arms: nearest vectors, and BM25 full text, over one LanceDB table.
 
 The vector arm reads every vector (exact) until an ANN index exists. The full-text arm looks at
-prefix and text. Both return hits in descending order of their own score.
+prefix and text. Both return hits in descending order of their own score, equal ones by chunk_id:
+the order rows happen to be stored in, which depends on the history of edits, decides nothing.
 """
 
 import re
@@ -34,11 +35,12 @@ class SearchArms:
         rows = (
             self._table.search(query, vector_column_name=VECTOR_COLUMN)
             .distance_type("cosine")
-            .limit(limit)
+            .limit(limit + 1)
             .select([*COLUMNS, "_distance"])
             .to_list()
         )
-        return [_hit(row, cosine := 1.0 - row["_distance"], vector_score=cosine) for row in rows]
+        hits = [_hit(row, cosine := 1.0 - row["_distance"], vector_score=cosine) for row in rows]
+        return best_of(hits, limit)
 
     def bm25(self, question: str, limit: int, query: np.ndarray | None = None) -> list[Hit]:
         """The `limit` chunks with the highest BM25 score; their cosine too if `query` is given."""
@@ -52,10 +54,11 @@ class SearchArms:
         cosines: Sequence[float | None] = [None] * len(rows)
         if query is not None and rows:
             cosines = (np.asarray([r[VECTOR_COLUMN] for r in rows], np.float32) @ query).tolist()
-        return [
+        hits = [
             _hit(row, row["_score"], vector_score=cosine, bm25_score=row["_score"])
             for row, cosine in zip(rows, cosines, strict=True)
         ]
+        return best_of(hits, limit)
 
     def attainable_bm25(self, question: str) -> float:
         """The BM25 score of an imagined chunk that is the best one for each word of the question.
@@ -68,6 +71,19 @@ class SearchArms:
     def _search_best_score(self, word: str) -> float:
         best = self.bm25(word, 1)
         return best[0].score if best else UNSEEN_TERM_SCORE
+
+
+def best_of(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """The `limit` best of `limit + 1` hits, in an order that only scores and ids decide.
+
+    If hits of equal score lie on both sides of the limit, which of them the engine returned is
+    chance: then none of that score is taken, unless all have it.
+    """
+    ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+    if len(ordered) <= limit:
+        return ordered
+    surely = [hit for hit in ordered if hit.score > ordered[limit].score]
+    return surely or ordered[:limit]
 
 
 def _hit(

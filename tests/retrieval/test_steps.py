@@ -2,6 +2,7 @@ import pytest
 
 from chunking_assets.retrieval.fuse import fuse
 from chunking_assets.retrieval.hit import Hit
+from chunking_assets.retrieval.search import best_of
 from chunking_assets.retrieval.select import merge, select
 
 
@@ -82,3 +83,15 @@ def test_fusion_of_one_candidate_is_not_a_division_by_zero():
 def test_equal_scores_keep_one_order():
     hits = [hit(n, vector_score=0.5) for n in "cab"]
     assert ids(fuse(hits, [], 1.0, 0.5)) == ids(fuse(hits[::-1], [], 1.0, 0.5)) == ["a", "b", "c"]
+
+
+def test_hits_of_equal_score_are_ordered_by_id():
+    assert ids(best_of([hit("b"), hit("a"), hit("c", 2.0)], 3)) == ["c", "a", "b"]
+
+
+def test_a_tie_across_the_limit_is_left_out_whichever_of_it_was_returned():
+    best = [hit("a", 3.0), hit("b", 2.0)]
+    assert ids(best_of([*best, hit("c"), hit("d")], 3)) == ["a", "b"]
+    assert ids(best_of([*best, hit("e"), hit("f")], 3)) == ["a", "b"]
+    assert ids(best_of([*best, hit("e"), hit("f", 0.5)], 3)) == ["a", "b", "e"]
+    assert ids(best_of([hit("b"), hit("a"), hit("c")], 2)) == ["a", "b"]
