@@ -50,4 +50,6 @@ def record_build(
     if unknown:
         raise ValueError(f"not columns of the build log: {sorted(unknown)}")
     rows = pl.DataFrame([{name: row.get(name) for name in BUILDS_SCHEMA}], schema=BUILDS_SCHEMA)
-    workspace.table(BUILDS).append(rows, f"{asset}|{partition}")
+    key = f"{asset}|{partition}"
+    with workspace.lock(f"{BUILDS} {key}"):
+        workspace.table(BUILDS).append(rows, key)

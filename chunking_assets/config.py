@@ -22,6 +22,7 @@ from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.embedding_models.model import EmbeddingModel
 from chunking_assets.embedding_models.registry import MODELS
 from chunking_assets.errors import ConfigError, CorpusError
+from chunking_assets.live_index.promotion import check_live
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.strategy import Strategy
@@ -347,16 +348,19 @@ def _check_world(config: Config) -> None:
 
 
 def check_recorded(config: Config) -> None:
-    """Compare the declarations with those recorded at their first use; nothing is written.
+    """Compare the declarations with those recorded at their first use, and with what is live.
+
+    Nothing is written.
 
     Raises:
-        CorpusError: one was changed under its name.
+        CorpusError: one was changed under its name, or the live strategy is not declared.
     """
     workspace = Workspace(config.home)
     for version in config.chunker_versions.values():
         workspace.check_declaration("chunkers", version.name, version.declaration)
     for name, model in config.embedding_models.items():
         workspace.check_declaration("embedding_models", name, model.declaration())
+    check_live(workspace, config.strategies)
 
 
 def describe(config: Config) -> Iterator[str]:

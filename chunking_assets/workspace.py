@@ -12,7 +12,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ from chunking_assets.keys import digest
 MANIFEST = "_manifest.json"
 UNREFERENCED_GRACE_SECONDS = 3600
 """How long a replaced file stays for readers that hold the old manifest."""
+
+HISTORY = ("promotions", "tombstones", "builds")
+"""Tables that say what happened, which nothing else remembers."""
 
 WHOLE = "all"
 """The one partition of a table that is not partitioned."""
@@ -99,6 +102,14 @@ class Workspace:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
+    @contextmanager
+    def locks(self, names: Iterable[str]) -> Iterator[None]:
+        """Several locks at once, taken in one order so that nobody waits in a circle."""
+        with ExitStack() as held:
+            for name in sorted(names):
+                held.enter_context(self.lock(name))
+            yield
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -145,25 +156,27 @@ class Table:
 
     def read(self, partition: str = WHOLE, columns: list[str] | None = None) -> pl.DataFrame | None:
         """The rows of one partition, or None if it was never written."""
-        if self.manifest(partition) is None:
-            return None
-        return self._read(self.files([partition]), columns)
+        return self.read_all([partition], columns)
 
     def read_all(
         self, partitions: Iterable[str] | None = None, columns: list[str] | None = None
     ) -> pl.DataFrame | None:
         """The rows of several partitions (all of them if None), or None if there are none."""
-        files = self.files(partitions)
-        return self._read(files, columns) if files else None
-
-    def _read(self, files: list[Path], columns: list[str] | None) -> pl.DataFrame:
+        names = None if partitions is None else list(partitions)
+        files = self.files(names)
+        if not all(file.exists() for file in files):
+            files = self.files(names)  # replaced, and the grace over, since the manifest was read
+        if not files:
+            return None
         try:
             return pl.read_parquet(files, columns=columns, glob=False)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise CorpusError(
-                f"table {self.name} cannot be read ({error}). "
-                f"Remove its folder {files[0].parent} and run again: it will be rebuilt."
-            ) from error
+            cure = (
+                "It is history and cannot be computed again: restore it from a copy."
+                if self.name in HISTORY
+                else f"Remove its folder {files[0].parent} and run again: it will be rebuilt."
+            )
+            raise CorpusError(f"table {self.name} cannot be read ({error}). {cure}") from error
 
     def replace(
         self,
@@ -192,6 +205,7 @@ class Table:
             keys=keys,
             details=dict(details or {}),
         )
+        self._begin_grace(partition)
         write_atomically(folder / MANIFEST, _json(asdict(manifest)))
         self._drop_unreferenced(folder, manifest)
         return manifest
@@ -213,6 +227,12 @@ class Table:
 
     def _folder(self, partition: str) -> Path:
         return self.folder / encode(partition)
+
+    def _begin_grace(self, partition: str) -> None:
+        """Files about to be replaced count as unreferenced from now on, however old they are."""
+        for file in self.files([partition]):
+            if file.exists():
+                os.utime(file)
 
     @staticmethod
     def _drop_unreferenced(folder: Path, manifest: Manifest) -> None:

@@ -13,15 +13,18 @@ from chunking_assets.config import Config
 from chunking_assets.keys import digest, file_sha
 from chunking_assets.live_index.promotion import PROMOTIONS, live
 from chunking_assets.live_index.retire import undeclared_shards
-from chunking_assets.parsed_elements.build import DOCUMENTS
+from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
 from chunking_assets.parsed_elements.registry import PARSERS, parser_fingerprint
+from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.workspace import WHOLE, Table, Workspace
 from dagster_defs.partitions import cell_parts
-from evals.database import strategy_rows
-from evals.gold_questions.build import GOLD_QUESTIONS
-from evals.ragas_scores.build import RAGAS_SCORES, judge_identity
-from evals.retrieval_scores.build import RETRIEVAL_SCORES
-from evals.strategy_comparison.build import STRATEGY_COMPARISONS
+from evals.database import definition, strategy_rows
+from evals.gold_questions.build import GOLD_EVIDENCE, GOLD_QUESTIONS
+from evals.gold_questions.locate import VERSION as LOCATING
+from evals.ragas_scores.build import ANSWERS, RAGAS_SCORES, RAGAS_STATEMENTS, judge_identity
+from evals.retrieval_scores.build import RETRIEVAL_SCORES, SCORER, scored_from
+from evals.strategy_comparison.build import QUESTION_CHANGES, STRATEGY_COMPARISONS
+from evals.strategy_comparison.compare import VERSION as COMPARING
 
 RAW_DOCUMENTS = "raw_documents"
 UNSOUND = "failed a blocking check"
@@ -60,15 +63,15 @@ def shards_to_retire(config: Config, workspace: Workspace) -> list[str]:
     return undeclared_shards(workspace, config.shards())
 
 
-def parsed_from(raw_version: str) -> str:
-    """The stamp of documents of this content version under today's parsers."""
+def parsed_from(raw_version: str, collection: Collection) -> str:
+    """The stamp of documents of this content version under today's parsers and limits."""
     parsers = sorted((media_type, parser_fingerprint(media_type)) for media_type in PARSERS)
-    return digest("parsed_elements", raw_version, parsers)
+    return digest("parsed_elements", raw_version, parsers, collection.max_bytes)
 
 
 def _parsed_elements(config: Config, workspace: Workspace, shard: str) -> str | None:
-    raw = workspace.stamps.read(RAW_DOCUMENTS, shard)
-    return None if raw is None or shard not in config.shards() else parsed_from(raw)
+    raw, name = workspace.stamps.read(RAW_DOCUMENTS, shard), config.shards().get(shard)
+    return None if raw is None or name is None else parsed_from(raw, config.collections[name])
 
 
 def _chunk_sets(config: Config, workspace: Workspace, key: str) -> str | None:
@@ -97,7 +100,8 @@ def _gold_questions(config: Config, workspace: Workspace, key: str) -> str | Non
     texts = [manifest.details["content_version"] for manifest in manifests if manifest]
     if len(texts) < len(manifests):
         return None
-    return digest("gold_questions", [file_sha(f) for f in config.question_files()], texts)
+    files = [file_sha(file) for file in config.question_files()]
+    return digest("gold_questions", LOCATING, files, texts)
 
 
 def _retrieval_scores(config: Config, workspace: Workspace, version: str) -> str | None:
@@ -117,7 +121,7 @@ def _retrieval_scores(config: Config, workspace: Workspace, version: str) -> str
     if indexed is None:
         return None
     strategies = sorted((s.name, s.digest) for s in config.strategies_of(version))
-    return digest("retrieval_scores", strategies, gold.version, indexed)
+    return digest("retrieval_scores", SCORER, strategies, gold.version, indexed)
 
 
 def _ragas_scores(config: Config, workspace: Workspace, version: str) -> str | None:
@@ -145,7 +149,11 @@ def _strategy_comparison(config: Config, workspace: Workspace, key: str) -> str 
     if not scored or (baseline in config.strategies and baseline not in scored):
         return None
     return digest(
-        "strategy_comparison", scored, config.comparison.model_dump(mode="json"), baseline
+        "strategy_comparison",
+        COMPARING,
+        scored,
+        config.comparison.model_dump(mode="json"),
+        baseline,
     )
 
 
@@ -159,10 +167,17 @@ def _eval_tables(config: Config, workspace: Workspace, key: str) -> str | None:
     nothing_to_compare = all(m is not None and m.rows == 0 for m in manifests)
     if workspace.table(STRATEGY_COMPARISONS).manifest() is None and not nothing_to_compare:
         return None
-    tables = (DOCUMENTS, RETRIEVAL_SCORES, RAGAS_SCORES, STRATEGY_COMPARISONS, PROMOTIONS)
+    tables = (
+        DOCUMENTS,
+        GOLD_QUESTIONS,
+        RETRIEVAL_SCORES,
+        RAGAS_SCORES,
+        STRATEGY_COMPARISONS,
+        PROMOTIONS,
+    )
     published = [_existing(workspace.table(t), workspace.table(t).partitions()) for t in tables]
     strategies = strategy_rows(config.strategies.values()).write_json()
-    return digest("eval_tables", published, strategies)
+    return digest("eval_tables", definition(), published, strategies)
 
 
 def _versions(table: Table, partitions: list[str]) -> list[tuple[str, str]] | None:
@@ -193,26 +208,33 @@ def _indexed(config: Config, workspace: Workspace, key: str) -> bool:
     return all(is_indexed(workspace, i.name, shard) for i in config.indexes_of(version))
 
 
-def _scored_in(table: str) -> Callable[[Config, Workspace, str], bool]:
-    def stored(config: Config, workspace: Workspace, version: str) -> bool:
-        strategies = [s.name for s in config.strategies_of(version)]
-        return _versions(workspace.table(table), strategies) is not None
-
-    return stored
+def _scored(config: Config, workspace: Workspace, version: str) -> bool:
+    return all(scored_from(workspace, s.name) for s in config.strategies_of(version))
 
 
-def _partition_of(table: str) -> Callable[[Config, Workspace, str], bool]:
-    return lambda config, workspace, key: workspace.table(table).manifest(key) is not None
+def _judged(config: Config, workspace: Workspace, version: str) -> bool:
+    tables = (ANSWERS, RAGAS_SCORES, RAGAS_STATEMENTS)
+    return all(_of_one_run(workspace, tables, s.name) for s in config.strategies_of(version))
+
+
+def _of_one_run(workspace: Workspace, tables: Sequence[str], partition: str = WHOLE) -> bool:
+    """Whether all these tables are there, with content that belongs together."""
+    manifests = [workspace.table(table).manifest(partition) for table in tables]
+    return None not in manifests and len({m.version for m in manifests if m}) == 1
 
 
 STORED: dict[str, Callable[[Config, Workspace, str], bool]] = {
-    "parsed_elements": _partition_of(DOCUMENTS),
-    "chunk_sets": _partition_of(CHUNKS),
+    "parsed_elements": lambda c, workspace, key: _of_one_run(workspace, (DOCUMENTS, ELEMENTS), key),
+    "chunk_sets": lambda c, workspace, key: workspace.table(CHUNKS).manifest(key) is not None,
     "chunk_embeddings": _indexed,
-    "gold_questions": _partition_of(GOLD_QUESTIONS),
-    "retrieval_scores": _scored_in(RETRIEVAL_SCORES),
-    "ragas_scores": _scored_in(RAGAS_SCORES),
-    "strategy_comparison": _partition_of(STRATEGY_COMPARISONS),
-    "eval_tables": lambda config, workspace, key: workspace.eval_database.exists(),
+    "gold_questions": lambda c, workspace, key: _of_one_run(
+        workspace, (GOLD_QUESTIONS, GOLD_EVIDENCE)
+    ),
+    "retrieval_scores": _scored,
+    "ragas_scores": _judged,
+    "strategy_comparison": lambda c, workspace, key: _of_one_run(
+        workspace, (STRATEGY_COMPARISONS, QUESTION_CHANGES)
+    ),
+    "eval_tables": lambda c, workspace, key: workspace.eval_database.exists(),
 }
 """Whether what a stamp vouches for is still there: a folder may be removed to have it rebuilt."""

@@ -10,10 +10,13 @@ from chunking_assets.live_index.retire import retire_shards
 from dagster_defs.inputs import shards_to_retire
 from dagster_defs.resources import Corpus
 
+SCORE_AGAIN = {"ops": {"retrieval_scores": {"config": {"again": True}}}}
+
 evaluate_everything = dg.define_asset_job(
     "evaluate_everything",
+    config=SCORE_AGAIN,
     selection=dg.AssetSelection.assets("retrieval_scores", "ragas_scores"),
-    description="Score every strategy of every chunker version again.",
+    description="Score every strategy again, and judge again what failed to be judged.",
 )
 
 
@@ -52,7 +55,7 @@ def promote_strategy(context: dg.OpExecutionContext, config: PromoteConfig, corp
 def roll_back_promotion(
     context: dg.OpExecutionContext, config: RollBackConfig, corpus: Corpus
 ) -> None:
-    _tell(context, rollback(corpus.workspace, reason=config.reason))
+    _tell(context, rollback(corpus.workspace, corpus.config.strategies, reason=config.reason))
 
 
 @dg.job(name="promote", description="Promote a strategy to the live index.")

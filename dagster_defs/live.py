@@ -41,7 +41,7 @@ def _run(arguments: argparse.Namespace) -> dict[str, Any]:
     workspace = Workspace(config.home)
     prepare_home(config.home)
     if arguments.command == "rollback":
-        event = rollback(workspace, reason=arguments.reason)
+        event = rollback(workspace, config.strategies, reason=arguments.reason)
     else:
         if arguments.strategy not in config.strategies:
             raise CorpusError(

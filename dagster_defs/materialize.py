@@ -230,9 +230,11 @@ def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
         materializer = Materializer(config, instance)
         materializer.end_dead_runs()
         materializer.observe()
+        built = 0
         for stage in stages(config):
             begun = time.monotonic()
             due = materializer.build(stage, _run_config(stage, confirmed))
+            built += due
             if due:
                 display.done(f"{stage.asset:20} {due:3} built  {time.monotonic() - begun:6.1f} s")
             if stage.asset == "chunk_embeddings":
@@ -241,7 +243,7 @@ def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
                 if promote_first and not materializer.failures:
                     _promote_baseline(config, instance, display)
     totals: Totals = totals_since(Workspace(config.home), started)
-    print_summary(config, totals)
+    print_summary(config, totals, built)
     for failure in materializer.failures:
         print(f"failed: {failure}", file=sys.stderr)
     return 1 if materializer.failures else 0

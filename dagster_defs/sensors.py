@@ -11,7 +11,7 @@ from chunking_assets.config import Config
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.parsed_elements.build import DOCUMENTS
-from chunking_assets.raw_documents.changes import ChangeSet, compare
+from chunking_assets.raw_documents.changes import compare
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.raw_documents.listing import FileIndex, Scan, content_version, scan
 from chunking_assets.workspace import Workspace
@@ -76,9 +76,9 @@ def observe(
 ) -> Iterator[dg.AssetMaterialization]:
     """One event for every shard and declaration that is not as it was `seen`.
 
-    The stamp of a shard is written with its event: the stages below compare with it. A shard with
-    a file still being written is left for the next look, and so is a collection that cannot be
-    listed: why is added to `problems`.
+    The stamp of a shard is written with its event: the stages below compare with it. A file still
+    being written is left for a later look, and so is a collection that cannot be listed: why is
+    added to `problems`.
     """
     for name, collection in config.collections.items():
         try:
@@ -87,9 +87,10 @@ def observe(
             problems.append(str(error))
             continue
         for shard in collection.shards_of(name):
-            if any(file.doc_id in listing.held for file in listing.files[shard]):
-                continue
-            yield from _observe_shard(workspace, shard, listing, seen.get(RAW_DOCUMENTS, {}))
+            waiting = [f.doc_id for f in listing.files[shard] if f.doc_id in listing.held]
+            problems += [f"{doc_id} is still being written" for doc_id in waiting]
+            if not waiting or shard in seen.get(RAW_DOCUMENTS, {}):
+                yield from _observe_shard(workspace, shard, listing, seen.get(RAW_DOCUMENTS, {}))
     for version in config.chunker_versions.values():
         if seen.get(CHUNKER_VERSIONS, {}).get(version.name) != version.digest:
             yield dg.AssetMaterialization(
@@ -103,17 +104,22 @@ def observe(
 def _observe_shard(
     workspace: Workspace, shard: str, listing: Scan, seen: dict[str, str]
 ) -> Iterator[dg.AssetMaterialization]:
-    documents, _ = FileIndex(workspace.caches, shard).revisions(listing.files[shard])
-    version = content_version(documents)
+    files = listing.files[shard]
+    settled = [file for file in files if file.doc_id not in listing.held]
+    documents, unreadable = FileIndex(workspace.caches, shard).revisions(settled)
+    before = _parsed(workspace, shard)
+    kept = {d: before[d] for d in (*listing.held, *unreadable) if d in before}
+    now = kept | {d.doc_id: d.doc_rev for d in documents}
+    version = content_version(now)
     workspace.stamps.write(RAW_DOCUMENTS, version, shard)
     if seen.get(shard) == version:
         return
-    changes = _changes(workspace, shard, {d.doc_id: d.doc_rev for d in documents})
+    changes = compare(before, now)
     yield dg.AssetMaterialization(
         RAW_DOCUMENTS,
         partition=shard,
         metadata={
-            "dagster/row_count": len(documents),
+            "dagster/row_count": len(now),
             **document_counts(changes),
             "changed": dg.MetadataValue.md(documents_list(changes)),
         },
@@ -121,10 +127,10 @@ def _observe_shard(
     )
 
 
-def _changes(workspace: Workspace, shard: str, now: dict[str, str]) -> ChangeSet:
-    """Against what was last parsed."""
-    before = workspace.table(DOCUMENTS).read(shard, ["doc_id", "doc_rev"])
-    return compare({} if before is None else dict(before.iter_rows()), now)
+def _parsed(workspace: Workspace, shard: str) -> dict[str, str]:
+    """The revision of each document as it was last parsed."""
+    rows = workspace.table(DOCUMENTS).read(shard, ["doc_id", "doc_rev"])
+    return {} if rows is None else {d: rev for d, rev in rows.iter_rows() if rev}
 
 
 keep_index_current = dg.AutomationConditionSensorDefinition(

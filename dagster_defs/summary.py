@@ -56,8 +56,11 @@ def totals_since(workspace: Workspace, moment: float) -> Totals:
     )
 
 
-def print_summary(config: Config, totals: Totals) -> None:
-    """The leaderboard with its verdict, the work done, and where to go from here."""
+def print_summary(config: Config, totals: Totals, built: int) -> None:
+    """The leaderboard with its verdict, the work done, and where to go from here.
+
+    `built` is how many partitions of any asset were built.
+    """
     console, workspace = Console(), Workspace(config.home)
     console.width = max(console.width, LEAST_WIDTH)
     documents = workspace.table(DOCUMENTS).read_all(columns=["doc_id", "status", "error", "cure"])
@@ -67,7 +70,7 @@ def print_summary(config: Config, totals: Totals) -> None:
             ~pl.col("status").is_in(["ok", "empty"])
         ).iter_rows():
             console.print(f"[yellow]{status}[/] {doc_id}: {error} {cure}", highlight=False)
-    _print_work(console, totals, 0 if documents is None else documents.height)
+    _print_work(console, totals, built, 0 if documents is None else documents.height)
     if workspace.eval_database.exists():
         console.print(
             f"\nFor analysts  {workspace.eval_database}\n{' ' * 14}{EXAMPLE_QUERY}",
@@ -79,8 +82,8 @@ def print_summary(config: Config, totals: Totals) -> None:
         console.print('Ask it        make ask Q="How long do refunds take?"', highlight=False)
 
 
-def _print_work(console: Console, totals: Totals, documents: int) -> None:
-    if totals == Totals():
+def _print_work(console: Console, totals: Totals, built: int, documents: int) -> None:
+    if not built:
         console.print(
             f"\nNothing changed: {documents} documents looked at; 0 parsed, 0 chunked, 0 embedded.",
             highlight=False,

@@ -125,6 +125,11 @@ def published_inputs(
     return _digest(_sources(workspace, dimensions))
 
 
+def definition() -> str:
+    """A digest of the tables and views as `sql/` defines them."""
+    return digest(STORAGE_VERSION, _statements("tables"), _statements("views"))
+
+
 @cache
 def table_names() -> tuple[str, ...]:
     """The tables of the published file, sorted."""

@@ -20,7 +20,7 @@ from chunking_assets.chunk_embeddings.vector_cache import (
 )
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import CHUNKS, cell
-from chunking_assets.embedding_models.model import Embedder, Progress
+from chunking_assets.embedding_models.model import Embedder, ModelIdentity, Progress
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.raw_documents.changes import ChangeSet, compare
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EMBEDDED_CHUNKS = "embedded_chunks"
+FINGERPRINTS = "embedding_model_fingerprints"
 VECTORS = "vectors"
 """The folder of the vector caches, below the workspace's caches."""
 
@@ -80,6 +81,17 @@ def update_index(
     Raises:
         CorpusError: a shard was never chunked under this version, or a vector is unusable.
     """
+    with workspace.locks(f"{EMBEDDED_CHUNKS} {ledger(index.name, shard)}" for shard in shards):
+        return _update(workspace, index, shards, embedder, progress)
+
+
+def _update(
+    workspace: Workspace,
+    index: IndexVersion,
+    shards: Sequence[str],
+    embedder: Callable[[str], Embedder],
+    progress: Progress | None,
+) -> list[IndexUpdate]:
     _forget_a_lost_table(workspace, index)
     plans = [_plan(workspace, index, shard) for shard in shards]
     if any(plan.stale for plan in plans):
@@ -87,12 +99,25 @@ def update_index(
             "embedding_models", index.model_name, index.model.declaration()
         )
         loaded = embedder(index.model_name)
+        workspace.record_declaration(FINGERPRINTS, index.model_name, _fingerprint(loaded.identity))
         lance = LanceIndex(workspace, index.name, loaded.identity.dimensions)
         for plan in plans:
             if plan.stale:
                 _embed_and_replace(workspace, plan, loaded, lance, progress)
         lance.publish()
     return [_record(workspace, plan) for plan in plans]
+
+
+def check_fingerprint(workspace: Workspace, model_name: str, identity: ModelIdentity) -> None:
+    """
+    Raises:
+        CorpusError: the indexes of this model were built with other weights, as they run here.
+    """
+    workspace.check_declaration(FINGERPRINTS, model_name, _fingerprint(identity))
+
+
+def _fingerprint(identity: ModelIdentity) -> dict[str, object]:
+    return {"revision": identity.revision, "fingerprint": identity.fingerprint}
 
 
 def is_indexed(workspace: Workspace, index_version: str, shard: str) -> bool:

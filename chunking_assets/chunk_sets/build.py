@@ -54,6 +54,17 @@ def update_chunk_sets(
     Raises:
         CorpusError: the shard was never parsed, or its elements do not belong to its documents.
     """
+    with workspace.locks(f"{CHUNKS} {cell(v.name, shard)}" for v in versions):
+        return _update(workspace, shard, versions, tokenizer, progress)
+
+
+def _update(
+    workspace: Workspace,
+    shard: str,
+    versions: Sequence[ChunkerVersion],
+    tokenizer: Callable[[str], Tokenizer],
+    progress: Progress | None,
+) -> list[ChunkSetUpdate]:
     documents = workspace.table(DOCUMENTS).read(
         shard, ["doc_id", "status", "text_sha", "elements_sha"]
     )

@@ -55,7 +55,12 @@ class E5Small(EmbeddingModel):
     vocabulary: Literal["en-pt", "full"] = "en-pt"
 
     def declaration(self) -> dict[str, object]:
-        return {**super().declaration(), "weights": self._weights_sha}
+        return {
+            **super().declaration(),
+            "weights": self._weights_sha,
+            "conversion": CONVERSION_VERSION,
+            "tokenizer": TOKENIZER_VERSION,
+        }
 
     def tokenizer_fingerprint(self) -> str:
         return digest("e5-small-tokenizer", self._weights_sha, TOKENIZER_VERSION)

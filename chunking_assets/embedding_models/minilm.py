@@ -30,7 +30,7 @@ class MiniLM(EmbeddingModel):
     kind: ClassVar[str] = "minilm"
 
     def declaration(self) -> dict[str, object]:
-        return {**super().declaration(), "weights": WEIGHTS_SHA}
+        return {**super().declaration(), "weights": WEIGHTS_SHA, "tokenizer": TOKENIZER_VERSION}
 
     def tokenizer_fingerprint(self) -> str:
         return digest("minilm-tokenizer", VOCABULARY_SHA, TOKENIZER_VERSION)

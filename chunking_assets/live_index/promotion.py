@@ -7,7 +7,7 @@ and a rollback restores what was served then, not what corpus.yaml calls by that
 import getpass
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -46,6 +46,7 @@ class Live:
     """The strategy readers serve, as it was declared when it was promoted."""
 
     strategy: str
+    strategy_digest: str
     index_version: str
     model: dict[str, Any]
     profile: dict[str, Any]
@@ -108,16 +109,33 @@ def promote(
         )
 
 
-def rollback(workspace: Workspace, *, reason: str = "") -> dict[str, Any]:
+def check_live(workspace: Workspace, strategies: Mapping[str, Strategy]) -> None:
+    """What is served must be declared as it was promoted: only what is declared is kept current,
+    scored and compared.
+
+    Raises:
+        CorpusError: the live strategy is not declared, or declared otherwise.
+    """
+    current = live(workspace)
+    if current is not None:
+        _check_declared(current.strategy, current.strategy_digest, strategies, "The live strategy")
+
+
+def rollback(
+    workspace: Workspace, strategies: Mapping[str, Strategy], *, reason: str = ""
+) -> dict[str, Any]:
     """Make live what was live before the last promotion still standing; returns the event.
 
     Raises:
         PromotionRefused: nothing was live before.
+        CorpusError: what was live before is not declared any more, so its index is not current.
     """
     with workspace.lock(PROMOTIONS):
         stack = _stack(workspace)
         if len(stack) < 2:
             raise PromotionRefused("Nothing was live before; there is nothing to roll back to.")
+        before = json.loads(stack[-2]["declaration"])["strategy_digest"]
+        _check_declared(stack[-2]["strategy"], before, strategies, "The strategy to return to")
         return _record(
             workspace,
             action="rollback",
@@ -127,6 +145,21 @@ def rollback(workspace: Workspace, *, reason: str = "") -> dict[str, Any]:
             reason=reason,
             forced=False,
             declaration=stack[-2]["declaration"],
+        )
+
+
+def _check_declared(
+    name: str, promoted: str, strategies: Mapping[str, Strategy], what: str
+) -> None:
+    if name not in strategies:
+        raise CorpusError(
+            f"{what}, {name}, is not declared in corpus.yaml any more. Declare it again as it was; "
+            "it can go once another one is promoted."
+        )
+    if strategies[name].digest != promoted:
+        raise CorpusError(
+            f"{what}, {name}, is declared otherwise than it was promoted, and readers are served "
+            "as it was. Restore its settings, and declare the new ones under another name."
         )
 
 
@@ -159,6 +192,7 @@ def _verdict(workspace: Workspace, strategy: str, current: Live | None) -> str:
 def _declaration(strategy: Strategy) -> str:
     return json.dumps(
         {
+            "strategy_digest": strategy.digest,
             "index_version": strategy.index.name,
             "model": {
                 "name": strategy.index.model_name,

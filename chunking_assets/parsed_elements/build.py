@@ -29,6 +29,7 @@ from chunking_assets.raw_documents.listing import (
     FileIndex,
     Scan,
     SourceDocument,
+    content_version,
     scan_settled,
 )
 from chunking_assets.raw_documents.media_type import media_type
@@ -98,7 +99,27 @@ def update_documents(
         DeletionRefused: the listing is empty or lost over 30 % of the shard, unconfirmed.
         CorpusError: the folder cannot be listed.
     """
-    listing = listing or scan_settled(name, collection, root)
+    with workspace.lock(f"{DOCUMENTS} {shard}"):
+        return _update(
+            workspace,
+            shard,
+            name,
+            collection,
+            listing or scan_settled(name, collection, root),
+            confirm_deletions,
+            progress,
+        )
+
+
+def _update(
+    workspace: Workspace,
+    shard: str,
+    name: str,
+    collection: Collection,
+    listing: Scan,
+    confirm_deletions: bool,
+    progress: Progress | None,
+) -> DocumentsUpdate:
     settled = [f for f in listing.files[shard] if f.doc_id not in listing.held]
     documents, unreadable = FileIndex(workspace.caches, shard).revisions(settled)
     before = workspace.table(DOCUMENTS).read(shard, KNOWN)
@@ -108,7 +129,12 @@ def update_documents(
     if not confirm_deletions:
         guard_deletion(shard, len(known), len(gone))
 
-    redo = [d for d in documents if not _is_current(d, known.get(d.doc_id))]
+    sound = _with_their_elements(workspace, shard)
+    redo = [
+        d
+        for d in documents
+        if d.doc_id not in sound or not _is_current(d, known[d.doc_id], collection)
+    ]
     parsed: dict[str, tuple[Row, ParsedDocument]] = {}
     for number, document in enumerate(redo, 1):
         try:
@@ -124,20 +150,15 @@ def update_documents(
         {d: str(r["parse_key"]) for d, r in known.items()},
         {d: str(r["parse_key"]) for d, r in rows.items()},
     )
-    if changes or before is None:
+    if changes or parsed or before is None or len(sound) < len(known):
         _bury(workspace, shard, [known[d] for d in changes.removed])
         elements = {doc_id: document.elements for doc_id, (_, document) in parsed.items()}
         _write(workspace, shard, rows, new, elements)
     return DocumentsUpdate(
         shard=shard,
         changes=changes,
-        input_version=digest(
-            "raw_documents",
-            sorted(
-                (d, str(r["doc_rev"]))
-                for d, r in rows.items()
-                if d not in listing.held and d not in unreadable
-            ),
+        input_version=content_version(
+            {d: str(r["doc_rev"]) for d, r in rows.items() if r["doc_rev"]}
         ),
         content_version=_content_version(rows.values()),
         rows=len(rows),
@@ -151,10 +172,21 @@ def update_documents(
     )
 
 
-def _is_current(document: SourceDocument, row: Row | None) -> bool:
-    return row is not None and row["parse_key"] == parse_key(
-        document.doc_rev, str(row["media_type"])
-    )
+def _with_their_elements(workspace: Workspace, shard: str) -> set[str]:
+    """Documents whose stored elements were made with their stored text.
+
+    Not so after a crash between the two tables, or when one of them was removed.
+    """
+    documents, elements = (workspace.table(t).manifest(shard) for t in (DOCUMENTS, ELEMENTS))
+    if documents is None or elements is None:
+        return set()
+    return {d for d, key in documents.keys.items() if elements.keys.get(d) == key}
+
+
+def _is_current(document: SourceDocument, row: Row, collection: Collection) -> bool:
+    if row["status"] == "too_large" and document.stat.size <= collection.max_bytes:
+        return False
+    return row["parse_key"] == parse_key(document.doc_rev, str(row["media_type"]))
 
 
 def _parse(

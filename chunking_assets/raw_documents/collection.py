@@ -10,8 +10,8 @@ class Collection(BaseModel):
     """One entry of `collections:`.
 
     `path` is a folder, relative to corpus.yaml; `include` and `exclude` are globs over the POSIX
-    path inside it (`**` spans folders); `shards` cuts the collection by hash of the document id
-    and may not change once documents are indexed; `max_bytes` bounds one file;
+    path inside it (`**` spans folders); `shards` cuts the collection by hash of the document
+    id; `max_bytes` bounds one file;
     `settle_seconds` is how long a file must have been left alone before it is read.
     """
 

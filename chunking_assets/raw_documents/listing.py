@@ -88,8 +88,12 @@ def scan(name: str, collection: Collection, root: Path, now: float | None = None
             skipped.append((relative, "another file's name is the same after normalisation"))
             continue
         seen.add(doc_id)
-        stat = entry.stat(follow_symlinks=False)
-        if now - max(stat.st_mtime, stat.st_ctime) < collection.settle_seconds:
+        try:
+            stat = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # gone since its folder was read
+        # A time to come says nothing of writing; the clock of another machine may be ahead.
+        if any(0 <= now - t < collection.settle_seconds for t in (stat.st_mtime, stat.st_ctime)):
             held.add(doc_id)
         files[collection.shard_of(name, doc_id)].append(
             FileStat(
@@ -120,6 +124,8 @@ def _walk(folder: Path, skipped: list[tuple[str, str]]) -> Iterator[os.DirEntry[
         try:
             entries = list(os.scandir(current))
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and current != str(folder):
+                continue  # gone since its parent was read
             raise CorpusError(
                 f"{current}: cannot be listed ({error.strerror}). Nothing is taken as deleted; "
                 "make the folder readable, or correct the collection's path."
@@ -188,6 +194,6 @@ class FileIndex:
         return content if isinstance(content, dict) else {}
 
 
-def content_version(documents: list[SourceDocument]) -> str:
-    """Changes exactly when a document appears, vanishes or has other bytes."""
-    return digest("raw_documents", sorted((d.doc_id, d.doc_rev) for d in documents))
+def content_version(revisions: Mapping[str, str]) -> str:
+    """Changes exactly when a document appears, vanishes or has other bytes; doc_id -> doc_rev."""
+    return digest("raw_documents", sorted(revisions.items()))

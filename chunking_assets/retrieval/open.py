@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from chunking_assets.chunk_embeddings.build import check_fingerprint
 from chunking_assets.embedding_models.model import Embedder, EmbeddingModel
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.reader import Reader
@@ -34,5 +35,10 @@ def open_index(
             question's would not be comparable.
     """
     workspace.check_declaration("embedding_models", model_name, model.declaration())
-    load = embedder or (lambda: model.embedder(workspace.models))
+
+    def load() -> Embedder:
+        loaded = embedder() if embedder else model.embedder(workspace.models)
+        check_fingerprint(workspace, model_name, loaded.identity)
+        return loaded
+
     return Reader(workspace, index_version, profile, load)

@@ -19,6 +19,9 @@ COLUMNS = (
     "chunk_id", "doc_id", "ordinal", "start", "end", "prefix", "text", "heading_path", "n_tokens",
 )  # fmt: skip
 WORD = re.compile(r"[^\W_]+")
+COSINE_DECIMALS, BM25_DECIMALS = 6, 4
+"""As exact as float32 sums are whatever the layout of the rows: beyond lies noise, and an order
+made of noise would change with every compaction."""
 UNSEEN_TERM_SCORE = 12.0
 """What a term no chunk contains could have scored: about the idf of one chunk in 10^5."""
 
@@ -39,7 +42,8 @@ class SearchArms:
             .select([*COLUMNS, "_distance"])
             .to_list()
         )
-        hits = [_hit(row, cosine := 1.0 - row["_distance"], vector_score=cosine) for row in rows]
+        cosines = [round(1.0 - row["_distance"], COSINE_DECIMALS) for row in rows]
+        hits = [_hit(r, c, vector_score=c) for r, c in zip(rows, cosines, strict=True)]
         return best_of(hits, limit)
 
     def bm25(self, question: str, limit: int, query: np.ndarray | None = None) -> list[Hit]:
@@ -53,10 +57,12 @@ class SearchArms:
         rows = self._table.search(match, query_type="fts").limit(limit).select(columns).to_list()
         cosines: Sequence[float | None] = [None] * len(rows)
         if query is not None and rows:
-            cosines = (np.asarray([r[VECTOR_COLUMN] for r in rows], np.float32) @ query).tolist()
+            exact = np.asarray([r[VECTOR_COLUMN] for r in rows], np.float32) @ query
+            cosines = [round(cosine, COSINE_DECIMALS) for cosine in exact.tolist()]
+        scores = [round(row["_score"], BM25_DECIMALS) for row in rows]
         hits = [
-            _hit(row, row["_score"], vector_score=cosine, bm25_score=row["_score"])
-            for row, cosine in zip(rows, cosines, strict=True)
+            _hit(row, score, vector_score=cosine, bm25_score=score)
+            for row, score, cosine in zip(rows, scores, cosines, strict=True)
         ]
         return best_of(hits, limit)
 

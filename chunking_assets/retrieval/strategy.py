@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.keys import digest
-from chunking_assets.retrieval.profile import RetrievalProfile
+from chunking_assets.retrieval.profile import IMPLEMENTATION, RetrievalProfile
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Strategy:
         """Equal when the same question over the same corpus is answered in the same way."""
         return digest(
             "strategy",
+            IMPLEMENTATION,
             self.index.chunker_version.digest,
             self.index.model.declaration(),
             self.profile.model_dump(mode="json"),

@@ -70,7 +70,7 @@ def parsed_elements(
             progress=logged(context.log, f"{shard}: parsed", "documents"),
         )
         _record(context, corpus, update, time.monotonic() - started)
-        corpus.workspace.stamps.write(NAME, parsed_from(update.input_version), shard)
+        corpus.workspace.stamps.write(NAME, parsed_from(update.input_version, collection), shard)
         return Built(update.content_version, _metadata(update))
 
     yield from report(context, attempt_each(context.partition_keys, build))

@@ -19,6 +19,12 @@ from evals.retrieval_scores.build import update_retrieval_scores
 NAME = "retrieval_scores"
 
 
+class ScoringConfig(dg.Config):
+    """`again` scores also strategies that nothing has touched since they were scored."""
+
+    again: bool = False
+
+
 @dg.asset(
     name=NAME,
     partitions_def=chunker_versions,
@@ -36,20 +42,21 @@ NAME = "retrieval_scores"
     ),
 )
 def retrieval_scores(
-    context: dg.AssetExecutionContext, corpus: Corpus
+    context: dg.AssetExecutionContext, config: ScoringConfig, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
     def build(version: str) -> Built:
-        config, workspace = corpus.config, corpus.workspace
-        stamp = wanted(config, workspace, NAME, version)
+        declared, workspace = corpus.config, corpus.workspace
+        stamp = wanted(declared, workspace, NAME, version)
         updates = [
             update_retrieval_scores(
                 workspace,
                 strategy,
-                list(config.shards()),
+                list(declared.shards()),
                 corpus.embedder,
                 logged(context.log, f"{strategy.name}: asked", "questions"),
+                again=config.again,
             )
-            for strategy in config.strategies_of(version)
+            for strategy in declared.strategies_of(version)
         ]
         if stamp is not None:
             workspace.stamps.write(NAME, stamp, version)

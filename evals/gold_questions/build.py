@@ -29,11 +29,16 @@ class GoldUpdate:
 
 @dataclass(frozen=True)
 class Gold:
-    """The questions and their evidence as they were resolved together."""
+    """The questions and their evidence as they were resolved together.
+
+    `version` is that of what is scored: equal, and scores compare. `content` changes with every
+    word of the files, a tag or an unanswerable question included.
+    """
 
     questions: pl.DataFrame
     evidence: pl.DataFrame
     version: str
+    content: str
 
 
 def update_gold_questions(
@@ -85,4 +90,5 @@ def read_gold(workspace: Workspace) -> Gold:
             "the gold questions and their evidence differ (an update was interrupted). "
             "Build gold_questions again."
         )
-    return Gold(questions, evidence, str(manifests[0].details["golden_version"]))
+    version = str(manifests[0].details["golden_version"])
+    return Gold(questions, evidence, version, manifests[0].version)

@@ -11,6 +11,9 @@ import unicodedata
 import numpy as np
 import regex
 
+VERSION = 1
+"""Raised when the same quote would be found elsewhere in the same text."""
+
 _LOOK_ALIKES = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛´′", "'"),

@@ -12,6 +12,7 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.workspace import Manifest, Workspace
 from evals.gold_questions.build import Gold, read_gold
+from evals.ragas_scores import answers
 from evals.ragas_scores.availability import endpoint_from_environment
 from evals.ragas_scores.frames import JudgedFrames, JudgedQuestion, JudgeSummary
 from evals.ragas_scores.score import judge_strategy
@@ -42,10 +43,12 @@ class JudgedUpdate:
 
 
 def judge_identity(settings: "JudgeSettings") -> str:
-    """Equal while the same rows would be judged in the same way: settings, endpoint, ragas."""
+    """Equal while the same rows would be judged in the same way: settings, endpoint, prompts."""
     endpoint = endpoint_from_environment()
     return digest(
         settings.model_dump(mode="json"),
+        answers.PROMPT_VERSION,
+        answers.INSTRUCTIONS,
         endpoint.base_url if endpoint else None,
         _installed_ragas(),
     )
@@ -138,10 +141,10 @@ def _previous(workspace: Workspace, strategy: str) -> JudgedFrames | None:
     """The rows of the last run, if it wrote all three tables."""
     tables = [workspace.table(name) for name in (ANSWERS, RAGAS_SCORES, RAGAS_STATEMENTS)]
     versions = {m.version if (m := table.manifest(strategy)) else None for table in tables}
-    answers, scores, statements = (table.read(strategy) for table in tables)
-    if answers is None or scores is None or statements is None or len(versions) > 1:
+    answered, scores, statements = (table.read(strategy) for table in tables)
+    if answered is None or scores is None or statements is None or len(versions) > 1:
         return None
-    return JudgedFrames(answers, scores, statements)
+    return JudgedFrames(answered, scores, statements)
 
 
 def _write(workspace: Workspace, strategy: str, judged: JudgedFrames, inputs: str) -> Manifest:

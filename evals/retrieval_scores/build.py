@@ -84,8 +84,12 @@ def update_retrieval_scores(
     shards: Sequence[str],
     embedder: Callable[[str], Embedder],
     progress: Progress | None = None,
+    *,
+    again: bool = False,
 ) -> ScoresUpdate:
     """Score one strategy on the gold questions as they are now, unless nothing changed.
+
+    `again` scores also what did not change.
 
     Raises:
         CorpusError: the gold questions or the index are not there yet.
@@ -100,11 +104,10 @@ def update_retrieval_scores(
             )
         )
     ]
-    inputs = digest("retrieval_scores", SCORER, strategy.digest, gold.version, indexed)
+    inputs = digest("retrieval_scores", SCORER, strategy.digest, gold.content, indexed)
     table = workspace.table(RETRIEVAL_SCORES)
-    manifest = table.manifest(strategy.name)
     asked = 0
-    if manifest is None or manifest.version != inputs:
+    if again or scored_from(workspace, strategy.name) != inputs:
         reader = open_strategy(
             workspace,
             strategy,
@@ -118,6 +121,14 @@ def update_retrieval_scores(
     rows = table.read(strategy.name)
     assert rows is not None
     return ScoresUpdate(strategy.name, inputs, rows.height, asked, _means(rows))
+
+
+def scored_from(workspace: Workspace, strategy: str) -> str | None:
+    """The version of a strategy's scores, if all three tables are there and of one run."""
+    names = (RETRIEVAL_SCORES, RETRIEVED_CHUNKS, SERVED_PASSAGES)
+    manifests = [workspace.table(name).manifest(strategy) for name in names]
+    versions = {manifest.version if manifest else None for manifest in manifests}
+    return versions.pop() if len(versions) == 1 else None
 
 
 def _ask(

@@ -16,6 +16,7 @@ from evals.retrieval_scores.build import RETRIEVAL_SCORES
 from evals.strategy_comparison.compare import (
     CHANGES_SCHEMA,
     TABLE_SCHEMA,
+    VERSION,
     Comparison,
     compare,
 )
@@ -91,7 +92,7 @@ def update_strategy_comparison(
             seed=settings.seed,
         )
     version = digest(
-        "comparison", sorted(scored.items()), baseline, settings.model_dump(mode="json")
+        "comparison", VERSION, sorted(scored.items()), baseline, settings.model_dump(mode="json")
     )
     for name, rows in (
         (QUESTION_CHANGES, comparison.changes),

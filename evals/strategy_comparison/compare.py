@@ -17,6 +17,9 @@ from evals.strategy_comparison.bootstrap import PairedDifference, paired_bootstr
 from evals.strategy_comparison.holm import holm
 from evals.strategy_comparison.verdict import decide
 
+VERSION = 1
+"""Raised when the same scores would be given another verdict."""
+
 EXPLORATORY = ("precision@5", "iou@5", "ndcg@10", "mrr@10")
 
 CHANGE = 0.5

@@ -26,8 +26,8 @@ comment on column documents.media_type is 'What the content was recognised as, f
 comment on column documents.size is 'Size of the file in bytes.';
 comment on column documents.modified_at is 'Modification time of the file when it was read.';
 comment on column documents.status is 'ok: parsed and indexed. empty: holds no text. Anything else (failed, unsupported, too_large, encrypted ...): not indexed, see error and cure.';
-comment on column documents.error is 'Why there is no text; NULL when status is ok.';
-comment on column documents.cure is 'What to do about the error; NULL when status is ok.';
+comment on column documents.error is 'Why there is no text; with status ok, what was read otherwise than hoped. NULL if nothing.';
+comment on column documents.cure is 'What to do about the error; NULL if there is none.';
 comment on column documents.parser is 'The format reader that was used.';
 comment on column documents.parse_key is 'Digest of bytes, parser, parser version and settings: equal key, equal text.';
 comment on column documents.text_sha is 'sha256 of the canonical text.';

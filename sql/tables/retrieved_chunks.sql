@@ -22,5 +22,5 @@ comment on column retrieved_chunks.start_char is 'First code point in the canoni
 comment on column retrieved_chunks.end_char is 'One past the last code point.';
 comment on column retrieved_chunks.n_tokens is 'Tokens it adds to the context, counted by the index''s own model.';
 comment on column retrieved_chunks.score is 'What it was ranked by. Compare within one question only.';
-comment on column retrieved_chunks.vector_score is 'Cosine similarity to the question; NULL if the vector search did not return it.';
+comment on column retrieved_chunks.vector_score is 'Cosine similarity to the question; NULL where the profile asks no vectors (bm25).';
 comment on column retrieved_chunks.bm25_score is 'BM25 score; NULL if the full-text search did not return it.';

@@ -25,4 +25,4 @@ comment on column chunk_health.median_tokens is 'Median tokens of a chunk.';
 comment on column chunk_health.min_tokens is 'Tokens of the smallest chunk.';
 comment on column chunk_health.max_tokens is 'Tokens of the largest chunk.';
 comment on column chunk_health.over_budget is 'Chunks larger than the declared budget because they could not be cut.';
-comment on column chunk_health.duplicate_share is 'Share of chunks whose text another chunk has too: 0 if all differ.';
+comment on column chunk_health.duplicate_share is 'Share of chunks that repeat the text of another one: 0 if all differ, 0.5 if each is there twice.';

@@ -35,7 +35,7 @@ def section(name, **changes):
         (section("strategies", s={"chunker": "x@1", "model": "hash", "profile": "hybrid"}), "strategies.s.chunker", "unknown chunker version 'x@1'"),
         (section("strategies", s={"chunker": "fixed-20@1", "model": "x", "profile": "hybrid"}), "strategies.s.model", "unknown embedding model 'x'"),
         (section("strategies", s={"chunker": "fixed-20@1", "model": "hash", "profile": "x"}), "strategies.s.profile", "unknown profile 'x'"),
-        (section("retrieval_profiles", p={"search": "vector", "k": 9, "candidates": 3}), "retrieval_profiles.p", "candidates (3) must be at least k (9)"),
+        (section("retrieval_profiles", p={"search": "vector", "k": 90, "candidates": 30}), "retrieval_profiles.p", "candidates (30) must be at least k (90)"),
         ({"questions": ["gold/*.yaml"]}, "questions", "no file matches 'gold/*.yaml'"),
         ({"comparison": {"baseline": "x"}}, "comparison.baseline", "unknown strategy 'x'"),
         ({"comparison": {"metric": "recall"}}, "comparison.metric", "match pattern"),

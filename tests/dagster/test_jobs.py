@@ -72,8 +72,12 @@ def test_the_nightly_schedule_scores_every_version_in_one_run(scored):
     ) as context:
         (request,) = schedule.evaluate_tick(context).run_requests
     job = scored.defs.get_repository_def().get_job(schedule.job_name)
-    result = job.execute_in_process(instance=scored.instance, tags=request.tags)
+    before = set(scored.workspace.table("retrieval_scores").files())
+    result = job.execute_in_process(
+        instance=scored.instance, tags=request.tags, run_config=request.run_config
+    )
     assert result.success
+    assert not before & set(scored.workspace.table("retrieval_scores").files())
     for asset in ("retrieval_scores", "ragas_scores"):
         done = {event.partition for event in result.asset_materializations_for_node(asset)}
         assert done == {"fixed-20@1", "recursive-20@1"}
@@ -81,5 +85,7 @@ def test_the_nightly_schedule_scores_every_version_in_one_run(scored):
 
 def test_everything_can_be_evaluated_on_demand(scored):
     job = scored.defs.resolve_job_def("evaluate_everything")
+    before = scored.workspace.table("retrieval_scores").files(["fixed"])
     result = job.execute_in_process(instance=scored.instance, partition_key="fixed-20@1")
     assert result.success
+    assert scored.workspace.table("retrieval_scores").files(["fixed"]) != before

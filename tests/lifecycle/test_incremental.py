@@ -78,7 +78,7 @@ def test_a_second_run_does_nothing(corpus):
 def test_touching_every_file_does_nothing(corpus):
     corpus.update()
     for file in (corpus.config.root / "docs").iterdir():
-        os.utime(file, (time.time() + 5,) * 2)
+        os.utime(file, (time.time() - 5000,) * 2)
     assert_nothing_is_done(corpus)
 
 
@@ -224,14 +224,41 @@ def test_a_file_too_large_is_a_row_that_names_the_setting(tmp_path):
     assert status.row(1)[1] == "ok"
 
 
-def test_elements_that_do_not_belong_to_their_text_are_not_chunked(corpus):
+def test_elements_that_do_not_belong_to_their_text_are_not_chunked_and_made_again(corpus):
     corpus.update()
     elements = corpus.workspace.table(ELEMENTS)
-    elements.replace(elements.read("docs").with_columns(level=9), "docs")
-    write_document(corpus.config.root, "unrelated.md", "New.")
+    elements.replace(
+        elements.read("docs").with_columns(level=pl.lit(9, pl.Int64)),
+        "docs",
+        keys={"docs/1.md": "?"},
+    )
     corpus.workspace.table(CHUNKS).remove(cell(VERSION, "docs"))
     with pytest.raises(CorpusError, match="Build parsed_elements of shard docs again"):
         corpus.chunk()
+    corpus.update()
+    assert elements.read("docs")["level"].max() == 0
+
+
+@pytest.mark.parametrize("lost", [DOCUMENTS, ELEMENTS, CHUNKS])
+def test_a_table_removed_behind_our_back_is_rebuilt(corpus, lost):
+    corpus.update()
+    before = corpus.workspace.table(lost).read_all().sort("doc_id")
+    shutil.rmtree(corpus.workspace.root / "tables" / lost)
+    corpus.embedder.embedded.clear()
+    corpus.update()
+    assert corpus.workspace.table(lost).read_all().sort("doc_id").equals(before)
+    assert corpus.embedder.embedded == []
+
+
+def test_raising_the_limit_reads_what_was_too_large(tmp_path):
+    def limited(max_bytes):
+        docs = {"path": "docs", "settle_seconds": 0, "max_bytes": max_bytes}
+        return SmallCorpus(write_corpus(tmp_path, {"a.md": "x " * 50}, collections={"docs": docs}))
+
+    limited(20).update()
+    corpus = limited(200)
+    corpus.update()
+    assert corpus.workspace.table(DOCUMENTS).read("docs")["status"].to_list() == ["ok"]
 
 
 def test_a_vector_table_lost_behind_our_back_is_rebuilt_whole_from_the_cache(tmp_path):

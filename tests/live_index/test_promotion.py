@@ -2,6 +2,7 @@ import polars as pl
 import pytest
 from small_corpus import CONFIGURATION, SmallCorpus, write_corpus
 
+from chunking_assets.config import check_recorded
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index import serve
 from chunking_assets.live_index.promotion import (
@@ -49,7 +50,7 @@ def test_a_better_strategy_goes_live_and_can_be_rolled_back(corpus):
     say(corpus, "better")
     go_live(corpus, "fixed")
     assert live(corpus.workspace).strategy == "fixed"
-    event = rollback(corpus.workspace, reason="customers complained")
+    event = rollback(corpus.workspace, corpus.config.strategies, reason="customers complained")
     assert (event["strategy"], event["previous"]) == ("recursive", "fixed")
     assert live(corpus.workspace).strategy == "recursive"
 
@@ -87,17 +88,17 @@ def test_promoting_what_is_live_changes_nothing(corpus):
 def test_there_is_an_end_to_rolling_back(corpus):
     go_live(corpus, "recursive")
     with pytest.raises(PromotionRefused, match="nothing to roll back to"):
-        rollback(corpus.workspace)
+        rollback(corpus.workspace, corpus.config.strategies)
     go_live(corpus, "fixed", force=True)
-    rollback(corpus.workspace)
+    rollback(corpus.workspace, corpus.config.strategies)
     with pytest.raises(PromotionRefused, match="nothing to roll back to"):
-        rollback(corpus.workspace)
+        rollback(corpus.workspace, corpus.config.strategies)
 
 
 def test_every_event_is_kept_with_who_and_why(corpus):
     go_live(corpus, "recursive", reason="start")
     go_live(corpus, "fixed", force=True)
-    rollback(corpus.workspace)
+    rollback(corpus.workspace, corpus.config.strategies)
     events = corpus.workspace.table(PROMOTIONS).read()
     assert events["action"].to_list() == ["promote", "promote", "rollback"]
     assert events["reason"].to_list() == ["start", "", ""]
@@ -114,16 +115,34 @@ def test_the_live_reader_follows_promotion_and_rollback(corpus, monkeypatch):
     assert reader.search("money days")[0].doc_id == "docs/refunds.md"
     go_live(corpus, "fixed", force=True)
     assert reader.strategy == "fixed"
-    rollback(corpus.workspace)
+    rollback(corpus.workspace, corpus.config.strategies)
     assert reader.strategy == "recursive"
+
+
+def redeclare(corpus, **strategies):
+    """The corpus under a changed corpus.yaml, as `make check` reads it."""
+    changed = SmallCorpus(write_corpus(corpus.config.root, DOCUMENTS, strategies=strategies))
+    check_recorded(changed.config)
+    return changed
 
 
 def test_what_is_live_does_not_change_with_the_configuration(corpus):
     go_live(corpus, "recursive")
-    strategies = {
-        **CONFIGURATION["strategies"],
-        "recursive": {"chunker": "fixed-20@1", "model": "hash", "profile": "vector"},
-    }
-    SmallCorpus(write_corpus(corpus.config.root, DOCUMENTS, strategies=strategies))
+    declared = CONFIGURATION["strategies"]
+    otherwise = {"chunker": "fixed-20@1", "model": "hash", "profile": "vector"}
+    with pytest.raises(CorpusError, match="recursive, is declared otherwise than it was promoted"):
+        redeclare(corpus, **{**declared, "recursive": otherwise})
     assert live(corpus.workspace).index_version == "recursive-20@1+hash"
     assert open_live(corpus.workspace).search("money days")
+
+
+def test_what_is_live_must_stay_declared_and_may_go_when_another_is_promoted(corpus):
+    go_live(corpus, "recursive")
+    only_fixed = {"fixed": CONFIGURATION["strategies"]["fixed"]}
+    with pytest.raises(CorpusError, match="recursive, is not declared in"):
+        redeclare(corpus, **only_fixed)
+    go_live(corpus, "fixed", force=True)
+    changed = redeclare(corpus, **only_fixed)
+    with pytest.raises(CorpusError, match="The strategy to return to, recursive, is not declared"):
+        rollback(changed.workspace, changed.config.strategies)
+    assert live(corpus.workspace).strategy == "fixed"

@@ -114,7 +114,7 @@ def versions(root, caches):
     _ids, listing = found(root)
     documents, unreadable = FileIndex(caches, "docs").revisions(listing.files["docs"])
     assert not unreadable
-    return content_version(documents)
+    return content_version({d.doc_id: d.doc_rev for d in documents})
 
 
 def test_the_version_follows_content_and_not_times(tmp_path):
@@ -154,3 +154,9 @@ def test_losing_a_large_share_is_refused_with_the_command_that_confirms(known, r
 @pytest.mark.parametrize(("known", "removed"), [(0, 0), (10, 0), (10, 3), (2, 1), (500, 150)])
 def test_losing_a_few_is_not(known, removed):
     guard_deletion("docs", known, removed)
+
+
+def test_a_time_in_the_future_holds_nothing_back(tmp_path):
+    write(tmp_path, "a.md", age=-5000.0)
+    collection = Collection(path=".", settle_seconds=2)
+    assert scan("docs", collection, tmp_path, now=time.time() + 10).held == frozenset()

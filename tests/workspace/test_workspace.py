@@ -55,8 +55,19 @@ def test_files_nobody_names_go_after_a_while(tmp_path):
     past = old.stat().st_mtime - UNREFERENCED_GRACE_SECONDS - 1
     os.utime(old, (past, past))
     table.replace(frame(2), "a")
+    assert old.exists(), "the grace begins when a file is replaced, however old it is"
+    os.utime(old, (past, past))
+    table.replace(frame(3), "a")
     assert not old.exists()
-    assert table.read("a")["value"].to_list() == [2]
+    assert table.read("a")["value"].to_list() == [3]
+
+
+def test_damaged_history_is_not_advised_to_be_removed(tmp_path):
+    table = Workspace(tmp_path).table("promotions")
+    table.append(frame(1))
+    table.files()[0].write_bytes(b"")
+    with pytest.raises(CorpusError, match="cannot be computed again: restore it"):
+        table.read()
 
 
 def test_a_log_grows(tmp_path):
