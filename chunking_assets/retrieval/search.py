@@ -8,6 +8,7 @@ the order rows happen to be stored in, which depends on the history of edits, de
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class SearchArms:
         The yardstick for a full-text score: the best hit of a question whose words match nowhere
         much stays low, where dividing by the best hit's own score would make it perfect.
         """
-        return sum(self._best_score(word) for word in {*WORD.findall(question.lower())})
+        return fsum(self._best_score(word) for word in {*WORD.findall(question.lower())})
 
     def _search_best_score(self, word: str) -> float:
         best = self.bm25(word, 1)
