@@ -34,8 +34,9 @@ build: $(INSTALLED)    ## bring everything up to date once
 dev: $(INSTALLED)      ## Dagster UI and daemon on http://127.0.0.1:3000
 	@$(RUN) dagster_defs.dev
 
-check: $(INSTALLED)    ## is corpus.yaml right?
+check: $(INSTALLED)    ## are corpus.yaml and the question files right?
 	@$(RUN) chunking_assets.config
+	@$(RUN) evals.gold_questions
 
 ask: $(INSTALLED)      ## ask the live index: make ask Q="How long do refunds take?"
 	@$(RUN) chunking_assets.retrieval "$(Q)"
@@ -52,7 +53,7 @@ confirm-deletions: $(INSTALLED) ## take a shard's missing documents as deleted: 
 test: $(INSTALLED) lint ## every test
 	@$(RUN) pytest -n 2
 
-lint: $(INSTALLED)
+lint: $(INSTALLED)     ## linters and type checker
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
 	@$(RUN) mypy

@@ -11,7 +11,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -94,12 +94,20 @@ class Workspace:
         return self.root / "declarations" / section / f"{encode(name)}.json"
 
     @contextmanager
-    def lock(self, name: str) -> Iterator[None]:
-        """Exclude other processes and threads of this machine from `name`; a crash releases it."""
+    def lock(self, name: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+        """Exclude other processes and threads of this machine from `name`; a crash releases it.
+
+        `waiting` is called if somebody else is inside.
+        """
         file = self.root / "locks" / f"{encode(name)}.lock"
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if waiting:
+                    waiting()
+                fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
     @contextmanager

@@ -18,9 +18,10 @@ def main() -> int:
     print(f"Dagster state: {home}")
     # A shell that starts us in the background ignores SIGINT, and Dagster stops by it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    print("Dagster UI: http://127.0.0.1:3000 (unless -p says otherwise), in about half a minute")
+    quiet = ["--log-level", "warning", "--code-server-log-level", "warning"]
     command = [sys.executable, "-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1"]
-    os.execv(command[0], [*command, *sys.argv[1:]])  # noqa: S606
-    return None
+    return os.execv(command[0], [*command, *quiet, *sys.argv[1:]])  # noqa: S606
 
 
 if __name__ == "__main__":

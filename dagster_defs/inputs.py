@@ -140,9 +140,7 @@ def _strategy_comparison(config: Config, workspace: Workspace, key: str) -> str 
     scored = {
         name: manifest.version
         for name in config.strategies
-        if (manifest := scores.manifest(name))
-        and manifest.rows
-        and manifest.details.get("golden_version") == today
+        if (manifest := scores.manifest(name)) and manifest.details.get("golden_version") == today
     }
     current = live(workspace)
     baseline = current.strategy if current else config.comparison.baseline
@@ -158,14 +156,11 @@ def _strategy_comparison(config: Config, workspace: Workspace, key: str) -> str 
 
 
 def _eval_tables(config: Config, workspace: Workspace, key: str) -> str | None:
-    """Waits for the first comparison, unless there are no questions to compare on.
+    """Waits for the first comparison.
 
     What lies between documents and scores is published with them, and not on its own.
     """
-    scores = workspace.table(RETRIEVAL_SCORES)
-    manifests = [scores.manifest(name) for name in config.strategies]
-    nothing_to_compare = all(m is not None and m.rows == 0 for m in manifests)
-    if workspace.table(STRATEGY_COMPARISONS).manifest() is None and not nothing_to_compare:
+    if workspace.table(STRATEGY_COMPARISONS).manifest() is None:
         return None
     tables = (
         DOCUMENTS,

@@ -20,6 +20,8 @@ from dagster._core.definitions.automation_tick_evaluation_context import (
 )
 from dagster._core.definitions.events import AssetKeyPartitionKey
 from dagster._core.definitions.partitions.context import partition_loading_context
+from dagster._core.errors import DagsterExecutionInterruptedError
+from dagster._core.execution.plan.objects import StepFailureData
 from rich.console import Console
 
 from chunking_assets import config as configuration
@@ -124,7 +126,11 @@ class Materializer:
         return seen
 
     def build(self, stage: Stage, run_config: dict[str, Any] | None = None) -> int:
-        """Build the partitions of a stage that are out of date; how many there were."""
+        """Build the partitions of a stage that are out of date; how many there were.
+
+        Raises:
+            KeyboardInterrupt: the run was interrupted; what it had built is kept.
+        """
         from dagster_defs.inputs import out_of_date
 
         due = out_of_date(self.config, self.workspace, stage.asset, stage.keys)
@@ -137,12 +143,15 @@ class Materializer:
                 run_config={**QUIET, **(run_config or {})},
                 raise_on_error=False,
             )
-            if not result.success:
-                self.failures += [
-                    f"{event.step_key}: {event.step_failure_data.error_display_string}"
-                    for event in result.get_step_failure_events()
-                ]
+            for event in result.get_step_failure_events():
+                self.failures.append(f"{event.step_key}: {_in_one_line(event.step_failure_data)}")
         return len(due)
+
+    def failed(self, stage: Stage) -> int:
+        """How many partitions of a stage are still out of date."""
+        from dagster_defs.inputs import out_of_date
+
+        return len(out_of_date(self.config, self.workspace, stage.asset, stage.keys))
 
     def _requests(self, stage: Stage, due: list[str]) -> list[dg.RunRequest]:
         """Runs that cover many partitions each, as the daemon would launch them."""
@@ -157,6 +166,20 @@ class Materializer:
                     self.instance,
                 )
             )
+
+
+def _in_one_line(failure: StepFailureData) -> str:
+    """The sentence for the person; the traceback is on the run's page."""
+    if failure.user_failure_data and failure.user_failure_data.description:
+        return failure.user_failure_data.description
+    error = failure.error
+    while error and error.cause:
+        error = error.cause
+    if error is None:
+        return "failed"
+    if error.cls_name == DagsterExecutionInterruptedError.__name__:
+        raise KeyboardInterrupt
+    return error.message.strip().partition(": ")[2] or error.message.strip()
 
 
 def _this_process() -> str:
@@ -212,10 +235,15 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     try:
-        return _run(configuration.load(), arguments.confirm_deletions, arguments.promote_first)
+        config = configuration.load()
+        with Workspace(config.home).lock(PROCESS, lambda: print("another build runs; waiting ...")):
+            return _run(config, arguments.confirm_deletions, arguments.promote_first)
     except CorpusError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("Interrupted. What was done is kept; run again to go on.", file=sys.stderr)
+        return 130
 
 
 def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
@@ -233,17 +261,22 @@ def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
         built = 0
         for stage in stages(config):
             begun = time.monotonic()
+            before = len(materializer.failures)
             due = materializer.build(stage, _run_config(stage, confirmed))
-            built += due
+            failed = materializer.failed(stage) if len(materializer.failures) > before else 0
+            built += due - failed
             if due:
-                display.done(f"{stage.asset:20} {due:3} built  {time.monotonic() - begun:6.1f} s")
+                shown = f"{due - failed:3} built" + (f", {failed} failed" if failed else "")
+                display.done(f"{stage.asset:20} {shown}  {time.monotonic() - begun:6.1f} s")
+            for failure in materializer.failures[before:]:
+                display.done(f"failed: {failure}")
             if stage.asset == "chunk_embeddings":
                 if retired := materializer.retire():
                     display.done(f"no longer declared, dropped: {', '.join(retired)}")
                 if promote_first and not materializer.failures:
                     _promote_baseline(config, instance, display)
     totals: Totals = totals_since(Workspace(config.home), started)
-    print_summary(config, totals, built)
+    print_summary(config, totals, built, len(materializer.failures))
     for failure in materializer.failures:
         print(f"failed: {failure}", file=sys.stderr)
     return 1 if materializer.failures else 0

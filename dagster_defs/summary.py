@@ -1,7 +1,9 @@
 """What a person reads after a build: the leaderboard, the verdict, what was incremental."""
 
+from collections import Counter
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
@@ -21,7 +23,7 @@ from evals.strategy_comparison.build import STRATEGY_COMPARISONS
 from evals.strategy_comparison.verdict import explain
 
 SHOWN = ("mrr@10", "recall@1000t", "context_tokens@5")
-LEAST_WIDTH = 120
+LEAST_WIDTH, LISTED = 120, 20
 EXAMPLE_QUERY = "select strategy, recall_at_5, mean_context_tokens, verdict from leaderboard;"
 
 
@@ -56,21 +58,19 @@ def totals_since(workspace: Workspace, moment: float) -> Totals:
     )
 
 
-def print_summary(config: Config, totals: Totals, built: int) -> None:
+def print_summary(config: Config, totals: Totals, built: int, failed: int = 0) -> None:
     """The leaderboard with its verdict, the work done, and where to go from here.
 
-    `built` is how many partitions of any asset were built.
+    `built` is how many partitions of any asset were built, `failed` how many runs failed.
     """
     console, workspace = Console(), Workspace(config.home)
     console.width = max(console.width, LEAST_WIDTH)
     documents = workspace.table(DOCUMENTS).read_all(columns=["doc_id", "status", "error", "cure"])
     if documents is not None:
         _print_leaderboard(console, config, workspace)
-        for doc_id, status, error, cure in documents.filter(
-            ~pl.col("status").is_in(["ok", "empty"])
-        ).iter_rows():
-            console.print(f"[yellow]{status}[/] {doc_id}: {error} {cure}", highlight=False)
-    _print_work(console, totals, built, 0 if documents is None else documents.height)
+        _print_unread(console, documents)
+    if built or not failed:
+        _print_work(console, totals, built, 0 if documents is None else documents.height)
     if workspace.eval_database.exists():
         console.print(
             f"\nFor analysts  {workspace.eval_database}\n{' ' * 14}{EXAMPLE_QUERY}",
@@ -80,6 +80,24 @@ def print_summary(config: Config, totals: Totals, built: int) -> None:
     console.print("Dagster UI    make dev", highlight=False)
     if live(workspace) is not None:
         console.print('Ask it        make ask Q="How long do refunds take?"', highlight=False)
+
+
+def _print_unread(console: Console, documents: pl.DataFrame) -> None:
+    """Formats nobody reads are counted; of what should have been read, each is named."""
+    rows = documents.filter(~pl.col("status").is_in(["ok", "empty"])).rows()
+    unsupported = Counter(PurePosixPath(r[0]).suffix or r[0] for r in rows if r[1] == "unsupported")
+    if unsupported:
+        kinds = ", ".join(f"{count} {suffix}" for suffix, count in unsupported.most_common(12))
+        console.print(
+            f"[yellow]unsupported[/] {unsupported.total()} documents: {kinds}. Convert them to "
+            "Markdown, HTML or text, or exclude them; each is in the view document_status.",
+            highlight=False,
+        )
+    others = [row for row in rows if row[1] != "unsupported"]
+    for doc_id, status, error, cure in others[:LISTED]:
+        console.print(f"[yellow]{status}[/] {doc_id}: {error}. {cure}", highlight=False)
+    if len(others) > LISTED:
+        console.print(f"… and {len(others) - LISTED} more in the view document_status.")
 
 
 def _print_work(console: Console, totals: Totals, built: int, documents: int) -> None:
@@ -116,7 +134,8 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
     }
     primary = comparisons.filter("is_primary")
     if primary.is_empty():
-        console.print("No gold questions to score with, so nothing is compared (see README.md).")
+        console.print("No gold question can be scored, so nothing is compared (see README.md).")
+        _print_stale(console, workspace)
         return
     metric = primary["metric"][0]
     title = f"Leaderboard, {primary['n_questions'][0]} questions"
@@ -145,7 +164,7 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
     console.print(table)
     console.print(
         "● live, what the others are compared with. Scores in percent, tokens per question; "
-        "(below 9.9): differences these questions cannot show.",
+        "could show: the smallest difference these questions tell from none.",
         highlight=False,
     )
     _print_stale(console, workspace)
@@ -175,7 +194,7 @@ def _verdict(row: dict[str, Any]) -> str:
     if row["verdict"] != "cannot tell":
         return str(row["verdict"])
     reason = explain(row).removeprefix("cannot tell: ").rpartition(", these questions ")[2]
-    return f"cannot tell ({reason.replace('could show', 'below')})"
+    return f"cannot tell ({reason})"
 
 
 def _print_judged(console: Console, config: Config, workspace: Workspace) -> None:

@@ -90,12 +90,12 @@ def promote(
         current = live(workspace)
         if current is not None and current.strategy == strategy.name:
             raise PromotionRefused(f"{strategy.name} is live already. Nothing to do.")
-        verdict = _verdict(workspace, strategy.name, current)
+        verdict, shown = _verdict(workspace, strategy.name, current)
         if verdict not in ("better", "first") and not force:
             raise PromotionRefused(
                 f"{strategy.name} against the live {current.strategy if current else '-'}: "
-                f"{verdict}. Nothing was promoted. To promote all the same (recorded as forced): "
-                f"make promote STRATEGY={strategy.name} FORCE=1"
+                f"{verdict}{shown}. Nothing was promoted. To promote all the same (recorded as "
+                f"forced): make promote STRATEGY={strategy.name} FORCE=1"
             )
         return _record(
             workspace,
@@ -133,7 +133,8 @@ def rollback(
     with workspace.lock(PROMOTIONS):
         stack = _stack(workspace)
         if len(stack) < 2:
-            raise PromotionRefused("Nothing was live before; there is nothing to roll back to.")
+            first = f"{stack[0]['strategy']} was the first; " if stack else ""
+            raise PromotionRefused(f"{first}there is nothing to roll back to.")
         before = json.loads(stack[-2]["declaration"])["strategy_digest"]
         _check_declared(stack[-2]["strategy"], before, strategies, "The strategy to return to")
         return _record(
@@ -175,18 +176,26 @@ def _stack(workspace: Workspace) -> list[dict[str, Any]]:
     return stack
 
 
-def _verdict(workspace: Workspace, strategy: str, current: Live | None) -> str:
+def _verdict(workspace: Workspace, strategy: str, current: Live | None) -> tuple[str, str]:
+    """The word of the comparison with what is live, and the figures behind it."""
     if current is None:
-        return "first"
+        return "first", ""
     comparisons = workspace.table("strategy_comparisons").read()
     if comparisons is None:
-        return "not compared yet"
+        return "not compared yet", ""
     rows = comparisons.filter(
         pl.col("is_primary")
         & (pl.col("strategy") == strategy)
         & (pl.col("baseline") == current.strategy)
     )
-    return rows["verdict"][0] if rows.height else "not compared with the live strategy yet"
+    if rows.is_empty():
+        return "not compared with the live strategy yet", ""
+    row = rows.row(0, named=True)
+    if row["ci_low"] is None:
+        return row["verdict"], f" ({row['n_questions']} questions)"
+    low, high = row["ci_low"], row["ci_high"]
+    figures = f" ({row['metric']} {row['difference']:+.3f} [{low:+.3f}, {high:+.3f}])"
+    return row["verdict"], figures
 
 
 def _declaration(strategy: Strategy) -> str:

@@ -127,7 +127,8 @@ def _update(
 
     gone = known.keys() - {d.doc_id for d in documents} - listing.held - set(unreadable)
     if not confirm_deletions:
-        guard_deletion(shard, len(known), len(gone))
+        indexed = {d for d, row in known.items() if row["status"] == "ok"}
+        guard_deletion(shard, len(indexed), len(gone & indexed))
 
     sound = _with_their_elements(workspace, shard)
     redo = [

@@ -1,6 +1,7 @@
 """`python -m chunking_assets.retrieval "question"`: ask the live index, or a named strategy."""
 
 import argparse
+import signal
 import sys
 
 from chunking_assets import config as configuration
@@ -11,13 +12,17 @@ from chunking_assets.retrieval.open import open_strategy
 from chunking_assets.workspace import Workspace
 
 
-def _search(config: configuration.Config, strategy: str | None, question: str) -> list[Passage]:
+def _search(
+    config: configuration.Config, strategy: str | None, question: str
+) -> tuple[str, list[Passage]]:
+    """Who answered, and the passages."""
     workspace = Workspace(config.home)
     if strategy is None:
-        return open_live(workspace).search(question)
+        live = open_live(workspace)
+        return f"{live.strategy} (live)", live.search(question)
     if strategy not in config.strategies:
         raise CorpusError(f"Unknown strategy {strategy!r}. Known: {', '.join(config.strategies)}.")
-    return open_strategy(workspace, config.strategies[strategy]).search(question)
+    return strategy, open_strategy(workspace, config.strategies[strategy]).search(question)
 
 
 def main() -> int:
@@ -28,12 +33,14 @@ def main() -> int:
     parser.add_argument("--strategy", help="a strategy of corpus.yaml instead of the live one")
     parser.add_argument("--chars", type=int, default=400, help="text shown of each passage")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends the command, not with a traceback
     try:
         config = configuration.load()
-        passages = _search(config, arguments.strategy, arguments.question)
+        answered_by, passages = _search(config, arguments.strategy, arguments.question)
     except CorpusError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    print(f"Answered by {answered_by}:\n")
     for number, passage in enumerate(passages, 1):
         where = ", ".join(f"{start}-{end}" for start, end in passage.spans)
         heading = " > ".join(passage.heading_path)

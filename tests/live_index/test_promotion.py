@@ -34,7 +34,17 @@ def go_live(corpus, name, **how):
 
 
 def say(corpus, verdict, strategy="fixed", baseline="recursive"):
-    row = {"strategy": strategy, "baseline": baseline, "is_primary": True, "verdict": verdict}
+    row = {
+        "strategy": strategy,
+        "baseline": baseline,
+        "is_primary": True,
+        "verdict": verdict,
+        "metric": "recall@5",
+        "n_questions": 40,
+        "difference": 0.02,
+        "ci_low": -0.01,
+        "ci_high": 0.05,
+    }
     corpus.workspace.table("strategy_comparisons").replace(pl.DataFrame([row]))
 
 
@@ -59,7 +69,9 @@ def test_a_better_strategy_goes_live_and_can_be_rolled_back(corpus):
 def test_the_gate_refuses_what_is_not_better_and_says_how_to_insist(corpus, verdict):
     go_live(corpus, "recursive")
     say(corpus, verdict)
-    with pytest.raises(PromotionRefused, match=f"{verdict}.*FORCE=1"):
+    with pytest.raises(
+        PromotionRefused, match=rf"{verdict} \(recall@5 \+0.020 \[-0.010, \+0.050\]\).*FORCE=1"
+    ):
         go_live(corpus, "fixed")
     assert live(corpus.workspace).strategy == "recursive"
     assert go_live(corpus, "fixed", force=True)["forced"]
