@@ -46,7 +46,7 @@ class Live:
     """The strategy readers serve, as it was declared when it was promoted."""
 
     strategy: str
-    strategy_digest: str
+    declared: str
     index_version: str
     model: dict[str, Any]
     profile: dict[str, Any]
@@ -59,8 +59,8 @@ def live(workspace: Workspace) -> Live | None:
     if not stack:
         return None
     event = stack[-1]
-    declared = json.loads(event["declaration"])
-    return Live(strategy=event["strategy"], event_id=event["event_id"], **declared)
+    recorded = json.loads(event["declaration"])
+    return Live(strategy=event["strategy"], event_id=event["event_id"], **recorded)
 
 
 def promote(
@@ -118,7 +118,7 @@ def check_live(workspace: Workspace, strategies: Mapping[str, Strategy]) -> None
     """
     current = live(workspace)
     if current is not None:
-        _check_declared(current.strategy, current.strategy_digest, strategies, "The live strategy")
+        _check_declared(current.strategy, current.declared, strategies, "The live strategy")
 
 
 def rollback(
@@ -135,7 +135,7 @@ def rollback(
         if len(stack) < 2:
             first = f"{stack[0]['strategy']} was the first; " if stack else ""
             raise PromotionRefused(f"{first}there is nothing to roll back to.")
-        before = json.loads(stack[-2]["declaration"])["strategy_digest"]
+        before = json.loads(stack[-2]["declaration"])["declared"]
         _check_declared(stack[-2]["strategy"], before, strategies, "The strategy to return to")
         return _record(
             workspace,
@@ -157,7 +157,7 @@ def _check_declared(
             f"{what}, {name}, is not declared in corpus.yaml any more. Declare it again as it was; "
             "it can go once another one is promoted."
         )
-    if strategies[name].digest != promoted:
+    if strategies[name].declared != promoted:
         raise CorpusError(
             f"{what}, {name}, is declared otherwise than it was promoted, and readers are served "
             "as it was. Restore its settings, and declare the new ones under another name."
@@ -201,7 +201,7 @@ def _verdict(workspace: Workspace, strategy: str, current: Live | None) -> tuple
 def _declaration(strategy: Strategy) -> str:
     return json.dumps(
         {
-            "strategy_digest": strategy.digest,
+            "declared": strategy.declared,
             "index_version": strategy.index.name,
             "model": {
                 "name": strategy.index.model_name,

@@ -17,12 +17,16 @@ class Strategy:
     profile: RetrievalProfile
 
     @property
-    def digest(self) -> str:
-        """Equal when the same question over the same corpus is answered in the same way."""
+    def declared(self) -> str:
+        """Equal when corpus.yaml says the same: chunker version, model and profile."""
         return digest(
             "strategy",
-            IMPLEMENTATION,
             self.index.chunker_version.digest,
             self.index.model.declaration(),
             self.profile.model_dump(mode="json"),
         )
+
+    @property
+    def digest(self) -> str:
+        """Equal when the same question over the same corpus is answered in the same way."""
+        return digest(self.declared, IMPLEMENTATION)
