@@ -55,7 +55,8 @@ class SearchArms:
             return []
         columns = [*COLUMNS, "_score", *([] if query is None else [VECTOR_COLUMN])]
         match = MatchQuery(question, TEXT_COLUMN)  # type: ignore[call-arg]  # the rest has defaults
-        rows = self._table.search(match, query_type="fts").limit(limit).select(columns).to_list()
+        found = self._table.search(match, query_type="fts").limit(limit + 1)
+        rows = found.select(columns).to_list()
         cosines: Sequence[float | None] = [None] * len(rows)
         if query is not None and rows:
             exact = np.asarray([r[VECTOR_COLUMN] for r in rows], np.float32) @ query

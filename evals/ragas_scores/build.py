@@ -67,7 +67,7 @@ def update_ragas_scores(
     settings: "JudgeSettings",
     progress: Progress | None = None,
 ) -> JudgedUpdate:
-    """Judge one strategy's answers, unless nothing changed and no row failed.
+    """Judge one strategy's answers, unless nothing changed and no row failed for want of a judge.
 
     Raises:
         CorpusError: the strategy's retrieval was not scored yet.
@@ -85,6 +85,7 @@ def update_ragas_scores(
         or before is None
         or manifest.details.get("inputs") != inputs
         or "error" in before["status"]
+        or "ragas_unavailable" in before["error_kind"]
     ):
         judged = judge_strategy(
             strategy,

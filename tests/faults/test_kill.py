@@ -86,6 +86,14 @@ def start(file):
     return run
 
 
+def kill(run):
+    """Kill and reap. Dagster's log watchers hold the pipe until the dead process is reaped, so
+    reading it to its end first would wait for ever."""
+    run.kill()
+    run.wait()
+    run.stdout.close()
+
+
 def finish(file):
     """Run to the end; what was printed, and how many seconds the work took."""
     run = start(file)
@@ -134,8 +142,7 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_had_happened(tmp_path):
     for _ in range(KILLS):
         run = start(killed / "corpus.yaml")
         time.sleep(moments.uniform(0, seconds))
-        run.kill()
-        run.communicate()
+        kill(run)
     finish(killed / "corpus.yaml")
     assert_same(content(killed / "corpus.yaml"), content(file))
 
@@ -145,8 +152,7 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_had_happened(tmp_path):
     for _ in range(KILLS // 2):
         run = start(killed / "corpus.yaml")
         time.sleep(moments.uniform(0, seconds))
-        run.kill()
-        run.communicate()
+        kill(run)
     finish(killed / "corpus.yaml")
     assert_same(content(killed / "corpus.yaml"), content(file))
 

@@ -82,3 +82,14 @@ def test_a_shared_model_is_loaded_once(corpus):
     reader.search("one")
     reader.search("two")
     assert loaded == [1]
+
+
+@pytest.mark.parametrize("strategy", ["recursive", "fixed"])
+def test_each_arm_asks_for_one_more_to_see_a_tie_across_its_limit(tmp_path, strategy):
+    same = {f"{n}.md": "The same words everywhere." for n in range(30)}
+    corpus = SmallCorpus(write_corpus(tmp_path, {**same, "best.md": "The same rare words."}))
+    corpus.update()
+    reader = open_strategy(corpus.workspace, corpus.config.strategies[strategy])
+    arms, query = reader._arms(), corpus.embedder.embed_queries(["rare words"])[0]
+    assert [hit.doc_id for hit in arms.bm25("rare words", 10)] == ["docs/best.md"]
+    assert [hit.doc_id for hit in arms.vector(query, 10)] == ["docs/best.md"]
