@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from chunking_assets.retrieval.hit import Hit
 
@@ -35,4 +36,4 @@ def fuse(
         )
         for hit in candidates.values()
     ]
-    return sorted(fused, key=lambda hit: (-hit.score, hit.chunk_id))
+    return sorted(fused, key=attrgetter("rank_key"))

@@ -25,6 +25,11 @@ class Hit:
     vector_score: float | None = None
     bm25_score: float | None = None
 
+    @property
+    def rank_key(self) -> tuple[float, str, int, str]:
+        """Sorts best first; equal scores, as of a passage that is there twice, in text order."""
+        return (-self.score, self.doc_id, self.start, self.chunk_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:

@@ -1,7 +1,7 @@
 """The search arms: nearest vectors, and BM25 full text, over one LanceDB table.
 
 The vector arm reads every vector (exact) until an ANN index exists. The full-text arm looks at
-prefix and text. Both return hits in descending order of their own score, equal ones by chunk_id:
+prefix and text. Both return hits in descending order of their own score, equal ones in text order:
 the order rows happen to be stored in, which depends on the history of edits, decides nothing.
 """
 
@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from math import fsum
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -82,12 +83,12 @@ class SearchArms:
 
 
 def best_of(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    """The `limit` best of `limit + 1` hits, in an order that only scores and ids decide.
+    """The `limit` best of `limit + 1` hits, in an order that only scores and places decide.
 
     If hits of equal score lie on both sides of the limit, which of them the engine returned is
     chance: then none of that score is taken, unless all have it.
     """
-    ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+    ordered = sorted(hits, key=attrgetter("rank_key"))
     if len(ordered) <= limit:
         return ordered
     surely = [hit for hit in ordered if hit.score > ordered[limit].score]

@@ -85,8 +85,9 @@ def test_equal_scores_keep_one_order():
     assert ids(fuse(hits, [], 1.0, 0.5)) == ids(fuse(hits[::-1], [], 1.0, 0.5)) == ["a", "b", "c"]
 
 
-def test_hits_of_equal_score_are_ordered_by_id():
-    assert ids(best_of([hit("b"), hit("a"), hit("c", 2.0)], 3)) == ["c", "a", "b"]
+def test_hits_of_equal_score_are_in_text_order():
+    hits = [hit("a", doc="e"), hit("b", start=9), hit("c", start=1), hit("d", 2.0, doc="z")]
+    assert ids(best_of(hits, 4)) == ["d", "c", "b", "a"]
 
 
 def test_a_tie_across_the_limit_is_left_out_whichever_of_it_was_returned():
