@@ -118,13 +118,6 @@ def publish(
     return Published(link, build, inputs, rows, is_new=True)
 
 
-def published_inputs(
-    workspace: Workspace, dimensions: Mapping[str, pl.DataFrame] = MappingProxyType({})
-) -> str:
-    """The digest `publish` would publish now: equal to that of the served build if up to date."""
-    return _digest(_sources(workspace, dimensions))
-
-
 def definition() -> str:
     """A digest of the tables and views as `sql/` defines them."""
     return digest(STORAGE_VERSION, _statements("tables"), _statements("views"))

@@ -16,7 +16,7 @@ from chunking_assets.retrieval.reader import Reader
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
 from evals.gold_questions.build import Gold, read_gold
-from evals.retrieval_scores.measure import Cutoff
+from evals.retrieval_scores.cutoff import Cutoff
 from evals.retrieval_scores.score import evidence_by_question, score_question
 from evals.retrieval_scores.spans import Passage
 

@@ -89,5 +89,5 @@ def test_what_only_looks_like_a_conversation_is_paragraphs(text: str):
     ],
     ids=lambda text: repr(text[:4]),
 )
-def test_hostile_text_is_parsed_in_linear_time(text: str):
+def test_hostile_text_comes_to_an_end_with_every_promise_kept(text: str):
     parsed(text)

@@ -15,7 +15,7 @@ from chunking_assets.config import load
 from chunking_assets.errors import CorpusError
 from chunking_assets.workspace import Workspace
 from evals import database
-from evals.database import publish, published_inputs, strategy_rows, table_columns
+from evals.database import publish, strategy_rows, table_columns
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,14 +86,6 @@ def test_equal_inputs_make_no_new_build(workspace, strategies):
     assert (first.is_new, second.is_new) == (True, False)
     assert (second.build, second.inputs, second.rows) == (first.build, first.inputs, first.rows)
     assert builds(workspace) == [first.build.name]
-
-
-def test_published_inputs_says_beforehand_whether_publishing_would_change_anything(workspace):
-    write(workspace, 1)
-    published = publish(workspace)
-    assert published_inputs(workspace) == published.inputs
-    write(workspace, 2)
-    assert published_inputs(workspace) != published.inputs
 
 
 @pytest.mark.parametrize("changed", ["table", "dimension", "sql"])
