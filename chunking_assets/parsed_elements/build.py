@@ -16,6 +16,7 @@ import polars as pl
 from chunking_assets.embedding_models.model import Progress
 from chunking_assets.keys import digest
 from chunking_assets.parsed_elements.document import Element
+from chunking_assets.parsed_elements.language import detect_language
 from chunking_assets.parsed_elements.parse import (
     ELEMENTS_SCHEMA,
     ParsedDocument,
@@ -57,10 +58,21 @@ DOCUMENTS_SCHEMA = pl.Schema(
         "elements_sha": pl.String(),
         "n_chars": pl.Int64(),
         "n_elements": pl.Int64(),
+        "language": pl.String(),
+        "language_confidence": pl.Float64(),
     }
 )
 
-KNOWN = ["doc_id", "doc_rev", "media_type", "status", "parse_key", "text_sha", "elements_sha"]
+KNOWN = [
+    "doc_id",
+    "doc_rev",
+    "media_type",
+    "status",
+    "parse_key",
+    "text_sha",
+    "elements_sha",
+    "language",
+]
 """What of the stored rows decides what is done; texts are only read when something is."""
 
 Row = Mapping[str, object]
@@ -68,9 +80,9 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class DocumentsUpdate:
-    """What one update did. `input_version` names the bytes read, `content_version` the texts and
-    elements that came of them; `failed` are documents without a text, `passed_over` paths that
-    are not documents, with the reason."""
+    """What one update did. `input_version` names the bytes read, `content_version` the texts,
+    elements and languages that came of them; `failed` are documents without a text, `passed_over`
+    paths that are not documents, with the reason."""
 
     shard: str
     changes: ChangeSet
@@ -122,7 +134,7 @@ def _update(
 ) -> DocumentsUpdate:
     settled = [f for f in listing.files[shard] if f.doc_id not in listing.held]
     documents, unreadable = FileIndex(workspace.caches, shard).revisions(settled)
-    before = workspace.table(DOCUMENTS).read(shard, KNOWN)
+    before = _known(workspace, shard)
     known = {} if before is None else {r["doc_id"]: r for r in before.iter_rows(named=True)}
 
     gone = known.keys() - {d.doc_id for d in documents} - listing.held - set(unreadable)
@@ -171,6 +183,18 @@ def _update(
         held=tuple(sorted(d for d in listing.held if collection.shard_of(name, d) == shard)),
         passed_over=tuple(listing.skipped),
     )
+
+
+def _known(workspace: Workspace, shard: str) -> pl.DataFrame | None:
+    """The stored rows without their texts. A column that an earlier release did not store is null:
+    its documents have another parse key too, and are parsed again while they can be read."""
+    table = workspace.table(DOCUMENTS)
+    if table.read(shard, ["doc_id"]) is None:
+        return None
+    stored = pl.read_parquet_schema(table.files([shard])[0])
+    found = table.read(shard, [name for name in KNOWN if name in stored])
+    assert found is not None
+    return pl.concat([DOCUMENTS_SCHEMA.to_frame().select(KNOWN), found], how="diagonal")
 
 
 def _with_their_elements(workspace: Workspace, shard: str) -> set[str]:
@@ -240,6 +264,7 @@ def _identity(doc_id: str, name: str) -> Row:
 
 
 def _outcome(parsed: ParsedDocument) -> Row:
+    language = detect_language(parsed.text, parsed.elements)
     return {
         "status": parsed.status,
         "error": parsed.error,
@@ -250,6 +275,8 @@ def _outcome(parsed: ParsedDocument) -> Row:
         "elements_sha": parsed.elements_sha,
         "n_chars": len(parsed.text),
         "n_elements": len(parsed.elements),
+        "language": language and language.code,
+        "language_confidence": language and language.confidence,
     }
 
 
@@ -276,7 +303,9 @@ def _write(
         stored = table.read(shard)
         if stored is not None:
             frames[name].append(stored.filter(pl.col("doc_id").is_in(unchanged)))
-        table.replace(pl.concat(frames[name]).sort(order), shard, keys=keys, details=details)
+        made, *_ = frames[name]
+        whole = pl.concat(frames[name], how="diagonal").select(made.columns)
+        table.replace(whole.sort(order), shard, keys=keys, details=details)
 
 
 def _bury(workspace: Workspace, shard: str, removed: Sequence[Row]) -> None:
@@ -301,5 +330,8 @@ def _bury(workspace: Workspace, shard: str, removed: Sequence[Row]) -> None:
 def _content_version(rows: Iterable[Row]) -> str:
     return digest(
         "parsed_elements",
-        sorted((r["doc_id"], r["text_sha"], r["elements_sha"], r["status"]) for r in rows),
+        sorted(
+            (r["doc_id"], r["text_sha"], r["elements_sha"], r["status"], r["language"] or "")
+            for r in rows
+        ),
     )

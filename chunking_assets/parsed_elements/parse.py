@@ -129,17 +129,12 @@ def elements_frame(doc_id: str, elements: Sequence[Element]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=ELEMENTS_SCHEMA)
 
 
-def elements_of(frame: pl.DataFrame) -> tuple[Element, ...]:
-    """One document's elements back from its rows of the elements table."""
-    return tuple(
-        Element(
-            kind=row["kind"],
-            start=row["start"],
-            end=row["end"],
-            level=row["level"],
-            heading_path=tuple(row["heading_path"]),
-            language=row["language"],
-            attributes=tuple(json.loads(row["attributes"]).items()),
-        )
-        for row in frame.sort("ordinal").iter_rows(named=True)
-    )
+def elements_by_document(frame: pl.DataFrame) -> dict[str, tuple[Element, ...]]:
+    """The elements of each document back from its rows of the elements table, in their order."""
+    found: dict[str, list[Element]] = {}
+    columns = frame.select(ELEMENTS_SCHEMA.names())
+    for doc_id, _, kind, level, start, end, path, language, attributes in columns.iter_rows():
+        known = tuple(json.loads(attributes).items())
+        element = Element(kind, start, end, level, tuple(path), language, known)
+        found.setdefault(doc_id, []).append(element)
+    return {doc_id: tuple(elements) for doc_id, elements in found.items()}

@@ -1,23 +1,31 @@
 """Which parser reads which media type.
 
-A parser is a module: one file here, one line below, one test. Text formats without a parser of
-their own whose source is made for people to read go to plain text; data formats do not, because
-a table cut like prose answers nothing.
+A parser is a module, or an object like one: one file here, one line below, one test. Text formats
+without a parser of their own whose source is made for people to read go to plain text; data formats
+do not, because a table cut like prose answers nothing.
 """
 
 import platform
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
 from chunking_assets.keys import digest
-from chunking_assets.parsed_elements import decoding, html, markdown, plain_text, python_source
+from chunking_assets.parsed_elements import (
+    decoding,
+    html,
+    language,
+    markdown,
+    plain_text,
+    python_source,
+    source_code,
+)
 from chunking_assets.parsed_elements.document import ParsedText
 from chunking_assets.raw_documents import media_type as detection
 
 
 class Parser(Protocol):
-    """What a parser's module holds.
+    """What a parser holds.
 
     `VERSION` is raised whenever the same bytes would give another text or other elements;
     `LIBRARIES` are the distributions (or "python") whose release can change them too.
@@ -49,6 +57,17 @@ PARSERS: dict[str, Parser] = {
     "text/asciidoc": plain_text,
     "text/vtt": plain_text,
     "text/x-python": python_source,
+    "text/javascript": source_code.JAVASCRIPT,
+    "text/typescript": source_code.TYPESCRIPT,
+    "text/typescript-jsx": source_code.TSX,
+    "text/x-java": source_code.JAVA,
+    "text/x-go": source_code.GO,
+    "text/x-rust": source_code.RUST,
+    "text/x-c": source_code.C,
+    "text/x-c++": source_code.CPP,
+    "text/x-ruby": source_code.RUBY,
+    "application/sql": source_code.SQL,
+    "text/x-shellscript": source_code.SHELL,
 }
 
 
@@ -57,12 +76,12 @@ def parser_name(parser: Parser) -> str:
 
 
 def parser_fingerprint(media_type: str) -> str:
-    """Equal as long as the same bytes of this media type are parsed in the same way."""
+    """Equal as long as the same bytes of this media type give the same text, elements, language."""
     parser = PARSERS.get(media_type)
     if parser is None:
         return digest("no parser", media_type, detection.VERSION)
-    libraries = {name: _release(name) for name in parser.LIBRARIES}
-    versions = parser.VERSION, decoding.VERSION, detection.VERSION
+    libraries = {name: _release(name) for name in (*parser.LIBRARIES, *language.LIBRARIES)}
+    versions = parser.VERSION, decoding.VERSION, detection.VERSION, language.VERSION
     return digest("parser", parser_name(parser), versions, libraries)
 
 
@@ -70,4 +89,7 @@ def parser_fingerprint(media_type: str) -> str:
 def _release(library: str) -> str:
     if library == "python":
         return ".".join(platform.python_version_tuple()[:2])
-    return version(library)
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"  # its parser does without, and reads otherwise once it is there

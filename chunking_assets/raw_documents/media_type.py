@@ -1,4 +1,5 @@
-"""What a file is: by its first bytes, and only where they do not say, by its name.
+"""What a file is: by its first bytes, and only where they do not say, by its name. Of a script
+without a name that says anything, by its interpreter.
 
 Names lie (a renamed zip, a page saved as .txt), and a parser fed the wrong format gives nonsense
 rather than an error. The tables are our own because the system's differ between machines, and a
@@ -9,7 +10,7 @@ import codecs
 import re
 from pathlib import PurePosixPath
 
-VERSION = 1
+VERSION = 2
 """Raised when the same file would be taken for another type."""
 
 BINARY = "application/octet-stream"
@@ -47,6 +48,8 @@ _ZIP_BY_MEMBER = (
     (b"ppt/", f"{_OPENXML}.presentationml.presentation"),
     (b"xl/", f"{_OPENXML}.spreadsheetml.sheet"),
 )
+_CPP = "text/x-c++"
+_SHELL = "text/x-shellscript"
 _BY_SUFFIX = {
     ".md": "text/markdown",
     ".mdx": "text/markdown",
@@ -59,6 +62,18 @@ _BY_SUFFIX = {
     ".log": TEXT,
     ".py": "text/x-python",
     ".pyi": "text/x-python",
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "text/javascript"),
+    **dict.fromkeys((".ts", ".mts", ".cts"), "text/typescript"),
+    ".tsx": "text/typescript-jsx",
+    ".java": "text/x-java",
+    ".go": "text/x-go",
+    ".rs": "text/x-rust",
+    ".c": "text/x-c",
+    ".h": "text/x-c",
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".ipp"), _CPP),
+    **dict.fromkeys((".rb", ".rake", ".gemspec"), "text/x-ruby"),
+    ".sql": "application/sql",
+    **dict.fromkeys((".sh", ".bash", ".ksh", ".zsh"), _SHELL),
     ".rst": "text/x-rst",
     ".org": "text/x-org",
     ".adoc": "text/asciidoc",
@@ -85,6 +100,12 @@ _BY_SUFFIX = {
     ".zip": "application/zip",
     **_OLE2_BY_SUFFIX,
 }
+_BY_INTERPRETER = {
+    **dict.fromkeys((b"sh", b"bash", b"dash", b"ash", b"ksh", b"zsh"), _SHELL),
+    **dict.fromkeys((b"node", b"nodejs", b"bun"), "text/javascript"),
+    b"python": "text/x-python",
+    b"ruby": "text/x-ruby",
+}
 _ZIP_SUFFIXES = {".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub"}
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -98,6 +119,15 @@ _HTML = re.compile(
     r"<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE,
 )
+_INTERPRETER = re.compile(
+    rb"#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+)*(?:\w+=\S*[ \t]+)*)?(?:\S*/)?([a-z]+)"
+)
+_CPP_HEADER = re.compile(
+    rb"^[ \t]*(?:(?:class|namespace|template|using|public:|private:|protected:)(?![\w(])"
+    rb"|#[ \t]*include[ \t]*<[a-z_]+>)",
+    re.MULTILINE,
+)
+"""No line of a header of C; the standard headers of C++ have no suffix."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -127,8 +157,13 @@ def media_type(head: bytes, name: str) -> str:
         return BINARY
     if _HTML.match(head.decode(encoding or "utf-8", errors="replace")):
         return "text/html"
+    if suffix == ".h" and _CPP_HEADER.search(head):
+        return _CPP
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix]
+    script = _INTERPRETER.match(head[:200])
+    if script and script[1] in _BY_INTERPRETER:
+        return _BY_INTERPRETER[script[1]]
     return BINARY if encoding is None and _CONTROL.search(head) else TEXT
 
 

@@ -7,8 +7,8 @@ from chunking_assets.parsed_elements import markdown, parse
 from chunking_assets.parsed_elements.document import Element, ParsedText
 from chunking_assets.parsed_elements.parse import (
     ELEMENTS_SCHEMA,
+    elements_by_document,
     elements_frame,
-    elements_of,
     elements_sha,
     parse_document,
     parse_key,
@@ -119,13 +119,13 @@ def test_elements_survive_their_table(tmp_path: Path):
     frame = pl.read_parquet(tmp_path / "e.parquet")
     assert frame.schema == ELEMENTS_SCHEMA
     assert frame["ordinal"].to_list() == [0, 1, 2]
-    assert elements_of(frame.reverse()) == elements
-    assert elements_sha(elements_of(frame)) == elements_sha(elements)
+    assert elements_by_document(frame) == {"c/a.md": elements}
+    assert elements_sha(elements_by_document(frame)["c/a.md"]) == elements_sha(elements)
 
 
 def test_no_elements_are_an_empty_frame():
     assert elements_frame("c/a.md", ()).schema == ELEMENTS_SCHEMA
-    assert elements_of(elements_frame("c/a.md", ())) == ()
+    assert elements_by_document(elements_frame("c/a.md", ())) == {}
 
 
 def test_reading_needs_no_parser_library_until_it_is_used():

@@ -73,6 +73,13 @@ def test_a_page_is_html_whatever_it_is_called(head: bytes):
         ("a.htm", "text/html"),
         ("app.log", "text/plain"),
         ("client.py", "text/x-python"),
+        ("App.TSX", "text/typescript-jsx"),
+        ("index.d.ts", "text/typescript"),
+        ("lib.rs", "text/x-rust"),
+        ("api.h", "text/x-c"),
+        ("api.hpp", "text/x-c++"),
+        ("schema.sql", "application/sql"),
+        ("install.sh", "text/x-shellscript"),
         ("a.csv", "text/csv"),
         ("a.eml", "message/rfc822"),
         ("LICENSE", "text/plain"),
@@ -87,6 +94,40 @@ def test_an_html_fragment_in_markdown_stays_markdown():
     assert media_type(b'<p align="center"><img src="logo.png"></p>\n\n# Tool', "a.md") == (
         "text/markdown"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"#!/bin/sh", "text/x-shellscript"),
+        (b"#! /usr/bin/env bash", "text/x-shellscript"),
+        (b"#!/usr/bin/env -S LANG=C node --harmony", "text/javascript"),
+        (b"#!/usr/local/bin/python3.11", "text/x-python"),
+        (b"#!ruby", "text/x-ruby"),
+        (b"#!/usr/bin/perl", "text/plain"),
+        (b"#!" + b"/" * 8000, "text/plain"),
+    ],
+)
+def test_a_script_without_a_suffix_is_what_its_interpreter_reads(line: bytes, expected: str):
+    assert media_type(line + b"\necho\n", "bin/tool") == expected
+
+
+def test_a_suffix_wins_over_an_interpreter():
+    assert media_type(b"#!/bin/sh\n", "transcript.txt") == "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"class Client {", "text/x-c++"),
+        (b"  template<typename T>", "text/x-c++"),
+        (b"#include <string>", "text/x-c++"),
+        (b"#include <string.h>", "text/x-c"),
+        (b"int template_count; /* class */", "text/x-c"),
+    ],
+)
+def test_a_header_is_of_the_language_its_lines_are_in(line: bytes, expected: str):
+    assert media_type(b"#pragma once\n" + line + b"\n", "api.h") == expected
 
 
 def test_control_characters_without_a_known_name_are_binary():
