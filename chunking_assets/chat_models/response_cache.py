@@ -11,6 +11,9 @@ from types import TracebackType
 
 from chunking_assets.errors import CorpusError
 
+CACHE_FILE = "chat_replies.sqlite"
+"""The name of the file below the workspace's caches."""
+
 _BUSY_SECONDS = 60.0
 
 

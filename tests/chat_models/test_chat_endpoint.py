@@ -7,10 +7,7 @@ import traceback
 import pytest
 from pydantic import BaseModel
 
-from evals.ragas_scores.answers import GroundedAnswer, check_complete, messages
-from evals.ragas_scores.availability import Endpoint
-from evals.ragas_scores.response_cache import ResponseCache
-from evals.ragas_scores.transport import (
+from chunking_assets.chat_models.chat_endpoint import (
     CallFailed,
     ChatEndpoint,
     EndpointStopped,
@@ -18,9 +15,26 @@ from evals.ragas_scores.transport import (
     _strict,
     json_object,
 )
+from chunking_assets.chat_models.endpoint import Endpoint
+from chunking_assets.chat_models.response_cache import ResponseCache
 
 QUESTION = "How often is the pump serviced?"
-CONTEXT = "The pump is serviced every 6 months."
+CONTEXT = "The pump is serviced every 6 months. " * 20
+
+
+class Word(BaseModel):
+    text: str
+
+
+class Words(BaseModel):
+    words: list[Word]
+
+
+def messages(question, contexts):
+    return [
+        {"role": "system", "content": "\n".join(contexts)},
+        {"role": "user", "content": question},
+    ]
 
 
 class Asker:
@@ -34,7 +48,7 @@ class Asker:
     def __call__(self, *models, contexts=(CONTEXT,)):
         return self.gather([(model, QUESTION) for model in models], contexts)
 
-    def gather(self, asked, contexts=(CONTEXT,), check=check_complete):
+    def gather(self, asked, contexts=(CONTEXT,), check=lambda words: None):
         async def pause(seconds):
             self.waits.append(seconds)
 
@@ -48,7 +62,7 @@ class Asker:
                     pause=pause,
                 ) as self.chat:
                     calls = [
-                        self.chat.ask(model, messages(question, contexts), GroundedAnswer, check)
+                        self.chat.ask(model, messages(question, contexts), Words, check)
                         for model, question in asked
                     ]
                     return await asyncio.gather(*calls, return_exceptions=True)
@@ -58,13 +72,12 @@ class Asker:
 
 @pytest.fixture
 def ask(server, tmp_path, key):
-    server.answers[QUESTION] = [CONTEXT]
     return Asker(server, tmp_path / "replies.sqlite", key)
 
 
 def test_a_reply_comes_with_what_it_cost(ask, server):
     [reply] = ask("ok")
-    assert reply.output.sentences[0].sources == ["p1"]
+    assert [word.text for word in reply.output.words] == QUESTION.split()
     assert (reply.spent.requests, reply.spent.cached, reply.spent.completion_tokens) == (1, 0, 10)
     assert reply.spent.prompt_tokens > 100
 
@@ -76,8 +89,8 @@ def test_the_request_asks_for_a_strict_schema_and_a_repeatable_reply(ask, server
     assert (body["temperature"], body["seed"], body["max_completion_tokens"]) == (0, 7, 4096)
     asked = body["response_format"]["json_schema"]
     assert asked["strict"] is True
-    assert asked["schema"]["required"] == ["found", "sentences"]
-    assert asked["schema"]["$defs"]["Sentence"]["additionalProperties"] is False
+    assert asked["schema"]["required"] == ["words"]
+    assert asked["schema"]["$defs"]["Word"]["additionalProperties"] is False
 
 
 def test_a_strict_schema_requires_every_property_and_has_no_defaults():
@@ -96,7 +109,7 @@ def test_a_strict_schema_requires_every_property_and_has_no_defaults():
 @pytest.mark.parametrize("model", ["fenced", "think"])
 def test_what_models_put_around_their_json_is_dropped(ask, model):
     [reply] = ask(model)
-    assert reply.output.found
+    assert reply.output.words
     assert reply.spent.requests == 1
 
 
@@ -123,7 +136,7 @@ def test_json_that_stays_broken_is_an_invalid_output_after_two_requests(ask, ser
 
 
 def test_a_reply_that_fails_its_check_is_repaired_once_with_the_reason(ask, server):
-    def check(answer):
+    def check(words):
         raise ValueError("not what was asked")
 
     [failure] = ask.gather([("ok", QUESTION)], check=check)
@@ -132,7 +145,7 @@ def test_a_reply_that_fails_its_check_is_repaired_once_with_the_reason(ask, serv
 
 
 def test_a_placeholder_key_is_not_cut_out_of_words(ask):
-    def check(answer):
+    def check(words):
         raise ValueError("not what was asked")
 
     ask.key = "k"
@@ -142,7 +155,7 @@ def test_a_placeholder_key_is_not_cut_out_of_words(ask):
 
 def test_the_output_limit_is_doubled_once(ask, server):
     [reply] = ask("length1")
-    assert reply.output.found
+    assert reply.output.words
     assert [body["max_completion_tokens"] for body in server.requests] == [4096, 8192]
 
 
@@ -167,7 +180,7 @@ def test_a_failure_that_would_come_again_is_not_repeated(ask, server, model, kin
 
 def test_a_crowded_endpoint_is_waited_for_as_long_as_it_asks(ask, server):
     [reply] = ask("429x2")
-    assert (reply.output.found, len(server.requests), ask.waits) == (True, 3, [0.0, 0.0])
+    assert (bool(reply.output.words), len(server.requests), ask.waits) == (True, 3, [0.0, 0.0])
 
 
 def test_a_crowd_that_stays_is_rate_limited(ask, server):
@@ -182,7 +195,7 @@ def test_a_wait_nobody_wants_is_a_failure_at_once(ask, server):
 
 def test_a_server_error_is_repeated(ask, server):
     [reply] = ask("500x1")
-    assert (reply.output.found, reply.spent.requests) == (True, 2)
+    assert (bool(reply.output.words), reply.spent.requests) == (True, 2)
 
 
 def test_waits_double_and_are_jittered_when_the_server_names_none(ask, server):
@@ -231,7 +244,7 @@ def test_a_server_that_hangs_times_out_after_one_repetition(server, tmp_path, ke
 )
 def test_a_format_the_server_rejects_is_replaced_and_noted(ask, server, model, formats):
     [reply] = ask(model)
-    assert reply.output.found
+    assert reply.output.words
     sent = [body.get("response_format", {}).get("type", "") for body in server.requests]
     assert sent == formats
     assert len(ask.chat.adaptations[model]) == len(formats) - 1
@@ -239,7 +252,7 @@ def test_a_format_the_server_rejects_is_replaced_and_noted(ask, server, model, f
 
 def test_parameters_the_model_rejects_are_left_out_and_noted(ask, server):
     [reply] = ask("reasoning")
-    assert reply.output.found
+    assert reply.output.words
     assert not {"temperature", "seed"} & set(server.requests[-1])
     assert ask.chat.adaptations == {
         "reasoning": ["temperature not supported, left out", "seed not supported, left out"]
@@ -248,7 +261,7 @@ def test_parameters_the_model_rejects_are_left_out_and_noted(ask, server):
 
 def test_an_older_name_of_the_output_limit_is_tried(ask, server):
     [reply] = ask("oldlimit")
-    assert reply.output.found
+    assert reply.output.words
     assert server.requests[-1]["max_tokens"] == 4096
 
 
@@ -276,7 +289,7 @@ def test_a_server_that_reads_less_than_was_sent_is_noted(ask):
     [
         ("auth", "invalid_api_key", "correct OPENAI_API_KEY"),
         ("forbidden", "permission_denied", "not for [key] or [key]"),
-        ("missing", "model_not_found", "correct ragas: in corpus.yaml"),
+        ("missing", "model_not_found", "correct the model's name in corpus.yaml"),
         ("quota", "insufficient_quota", "exceeded your current quota"),
     ],
 )
@@ -299,7 +312,7 @@ def test_an_endpoint_that_is_no_chat_server_stops_every_call(ask):
 def test_one_strange_reply_of_a_working_endpoint_is_one_failure(ask):
     ask.concurrency = 1
     reply, failure = ask("ok", "html")
-    assert reply.output.found
+    assert reply.output.words
     assert (type(failure), failure.kind) == (CallFailed, "endpoint_error")
 
 
@@ -320,7 +333,7 @@ def test_a_reply_is_never_asked_for_twice(ask, server):
     ask("ok")
     [reply] = ask("ok")
     assert len(server.requests) == 1
-    assert (reply.output.found, reply.spent.cached, reply.spent.requests) == (True, 1, 0)
+    assert (bool(reply.output.words), reply.spent.cached, reply.spent.requests) == (True, 1, 0)
 
 
 def test_a_failure_is_asked_again(ask, server):

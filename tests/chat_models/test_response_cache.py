@@ -5,8 +5,8 @@ from threading import Barrier
 
 import pytest
 
+from chunking_assets.chat_models.response_cache import ResponseCache
 from chunking_assets.errors import CorpusError
-from evals.ragas_scores.response_cache import ResponseCache
 
 
 def test_a_reply_outlives_the_process_that_stored_it(tmp_path):

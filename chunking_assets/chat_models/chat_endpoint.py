@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from chunking_assets.chat_models.endpoint import KEY_VARIABLE, URL_VARIABLE, Endpoint
+from chunking_assets.chat_models.response_cache import ResponseCache
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
-from evals.ragas_scores.availability import KEY_VARIABLE, URL_VARIABLE, Endpoint
-from evals.ragas_scores.response_cache import ResponseCache
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -88,6 +88,9 @@ class CallFailed(CorpusError):
     def __init__(self, kind: str, message: str, spent: Spent = Spent()) -> None:
         super().__init__(f"{kind}: {message}")
         self.kind, self.message, self.spent = kind, message, spent
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.kind, self.message, self.spent)
 
     def unpaid(self) -> "CallFailed":
         """The same failure for a caller that only shared the call."""
@@ -155,14 +158,17 @@ class ChatEndpoint:
         messages: Sequence[Message],
         output: type[Output],
         check: Callable[[Output], None],
+        seed: int | None = None,
     ) -> Reply[Output]:
         """The model's reply as an `output` that `check` (raises ValueError) finds right.
+
+        A `seed` of its own makes it another call, answered anew: for the noise of a model.
 
         Raises:
             EndpointStopped: no call to this endpoint can succeed, this one or one before.
             CallFailed: this call has no usable reply.
         """
-        call = _Call(model, list(messages), output, check)
+        call = _Call(model, list(messages), output, check, seed)
         key = digest("chat", self._endpoint.base_url, PARAMETERS, MAX_TOKENS, call.identity())
         if (output_before := self._stored(key, call)) is not None:
             self.spent += Spent(cached=1)
@@ -293,8 +299,8 @@ class ChatEndpoint:
         if rejection.status == 404:
             self._stop(
                 "model_not_found",
-                f"{self.host} has no model {model!r} ({rejection.message}): correct ragas: in "
-                f"corpus.yaml, or {URL_VARIABLE}",
+                f"{self.host} has no model {model!r} ({rejection.message}): correct the model's "
+                f"name in corpus.yaml, or {URL_VARIABLE}",
             )
         if rejection.status == 402 or rejection.code == "insufficient_quota":
             self._stop("insufficient_quota", f"{self.host}: {rejection.message}")
@@ -317,13 +323,15 @@ class _Call(Generic[Output]):
     messages: list[Message]
     output: type[Output]
     check: Callable[[Output], None]
+    seed: int | None = None
 
     def schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = _strict(self.output.model_json_schema())
         return schema
 
     def identity(self) -> list[object]:
-        return [self.model, self.messages, self.output.__name__, self.schema()]
+        whole: list[object] = [self.model, self.messages, self.output.__name__, self.schema()]
+        return whole if self.seed is None else [*whole, self.seed]
 
     def parsed(self, content: str) -> Output:
         output = self.output.model_validate(json_object(content))
@@ -362,7 +370,10 @@ class _Dialect:
             body["response_format"] = {"type": self.format}
         if self.format == "json_schema":
             body["response_format"]["json_schema"] = schema
-        return body | self.parameters
+        body |= self.parameters
+        if call.seed is not None and "seed" in body:
+            body["seed"] = call.seed
+        return body
 
     def adapt(self, body: dict[str, Any], rejection: "_Rejection") -> bool:
         """Whether the request can be put in other words, which later requests will use too."""
