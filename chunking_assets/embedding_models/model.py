@@ -8,7 +8,7 @@ two models never share a vector and a changed model never passes for the old one
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -51,7 +51,8 @@ class Tokenizer(Protocol):
     @property
     def splits_at_white_space(self) -> bool:
         """No token holds white space, and a word gives the same tokens wherever it stands: counts
-        of spans cut at white space may be added up."""
+        of spans cut at white space may be added up. One that ends in what a model may take for
+        white space (`tokenizer.READ_AS_SPACE`) is the exception."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, tokenized on its own."""
@@ -76,6 +77,26 @@ class Embedder(Protocol):
         """As `embed_passages`, for the question side."""
 
 
+SpanWindow = tuple[str, Sequence[tuple[int, int]]]
+"""A text read at once, and spans `[start, end)` of it in code points."""
+
+
+@runtime_checkable
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder that also gives a vector per token of what it reads."""
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    def embed_spans(self, windows: Sequence[SpanWindow]) -> list[np.ndarray]:
+        """Per window float32 (len(spans), dimensions), unit length, finite: the mean of the token
+        vectors of each span, the model having read the whole window, led by the passage prefix.
+
+        A window has at most `identity.max_tokens` by `count_tokens`. A span in which the model
+        reads no token gets the mean of the window.
+        """
+
+
 class EmbeddingModel(BaseModel):
     """One entry of `embedding_models:` in corpus.yaml. Subclasses add their parameters."""
 
@@ -89,6 +110,13 @@ class EmbeddingModel(BaseModel):
     def tokenizer_fingerprint(self) -> str:
         """Known without loading anything heavy: part of every chunker version's digest."""
         raise NotImplementedError
+
+    def check_token_vectors(self) -> None:
+        """
+        Raises:
+            CorpusError: as far as known without loading, vectors per token are not to be had, or
+                their mean means nothing to this model.
+        """
 
     def tokenizer(self, models_folder: Path) -> Tokenizer:
         """Load the tokenizer, preparing the model's files below `models_folder` if needed."""

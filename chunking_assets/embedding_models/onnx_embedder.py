@@ -8,21 +8,25 @@ tokens.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from chunking_assets.embedding_models.model import ModelIdentity, Progress
+from chunking_assets.embedding_models.model import ModelIdentity, Progress, SpanWindow
 from chunking_assets.embedding_models.tokenizer import TextTokenizer
 from chunking_assets.errors import CorpusError
 
 POOLED_OUTPUT = "sentence_embedding"
+TOKEN_RANK = 3
+"""Token vectors are (batch, tokens, dimensions)."""
 KNOWN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,13 @@ class OnnxEmbedder:
                 f"{model} asks for the inputs {sorted(unknown)}, which a text does not have. "
                 f"Export it with no others than {sorted(KNOWN_INPUTS)}."
             )
-        outputs = [o.name for o in self._session.get_outputs()]
-        self._pooled = POOLED_OUTPUT in outputs
-        self._output = POOLED_OUTPUT if self._pooled else outputs[0]
+        outputs = [(o.name, len(o.shape)) for o in self._session.get_outputs()]
+        self._pooled = any(name == POOLED_OUTPUT for name, _ in outputs)
+        self._output = POOLED_OUTPUT if self._pooled else outputs[0][0]
+        self._token_output = next(
+            (name for name, rank in outputs if rank == TOKEN_RANK),
+            None if self._pooled else self._output,
+        )
         self._before, self._after = tokenizer.special_tokens()
         self._room = identity.max_tokens - len(self._before) - len(self._after)
         for prefix in (identity.query_prefix, identity.passage_prefix):
@@ -96,18 +104,45 @@ class OnnxEmbedder:
         """As `embed_passages`, for the question side."""
         return self._embed(self._identity.query_prefix, texts, None)
 
+    @property
+    def tokenizer(self) -> TextTokenizer:
+        return self._tokenizer
+
+    def embed_spans(self, windows: Sequence[SpanWindow]) -> list[np.ndarray]:
+        """The mean of the token vectors of each span, of each window read as one passage.
+
+        A token belongs to every span it reaches into; special tokens and the prefix to none.
+
+        Raises:
+            CorpusError: the model gives no vector per token, its mean is not its pooling, or a
+                vector is not finite, or zero.
+            ValueError: a window is longer than the model reads at once.
+        """
+        if self._token_output is None or self._identity.pooling != "mean":
+            raise CorpusError(
+                f"{self._identity.id} ({self._model}) does not give token vectors whose mean is "
+                "its passage vector, which late chunking pools. Export it with the output "
+                "last_hidden_state and pooling: mean, or choose another model or chunker."
+            )
+        return list(self._each(self._span_vectors, windows))
+
     def _embed(self, prefix: str, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
         vectors = np.empty((len(texts), self._identity.dimensions), np.float32)
+        for position, vector in enumerate(
+            self._each(partial(self._vector, prefix), range(len(texts)), texts)
+        ):
+            vectors[position] = vector
+            if progress is not None:
+                progress(position + 1, len(texts))
+        return vectors
+
+    def _each(self, read: Callable[..., Result], *inputs: Iterable[Any]) -> Iterator[Result]:
+        """What `read` gives for the inputs, in order, by as many workers as there are."""
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix="embed")
         try:
-            results = pool.map(partial(self._vector, prefix), range(len(texts)), texts)
-            for position, vector in enumerate(results):
-                vectors[position] = vector
-                if progress is not None:
-                    progress(position + 1, len(texts))
+            yield from pool.map(read, *inputs)
         finally:
             pool.shutdown(cancel_futures=True)
-        return vectors
 
     def _vector(self, prefix: str, position: int, text: str) -> np.ndarray:
         windows = self._windows(prefix, text)
@@ -116,6 +151,29 @@ class OnnxEmbedder:
         else:
             parts = [_unit(self._read(window.ids)) * window.content for window in windows]
             vector = np.sum(parts, axis=0)
+        return self._usable(vector, position, text)
+
+    def _span_vectors(self, window: SpanWindow) -> np.ndarray:
+        text, spans = window
+        prefix = self._identity.passage_prefix
+        encoding = self._tokenizer.encode(prefix + text)
+        if len(encoding.ids) > self._room:
+            raise ValueError(f"a window of {len(encoding.ids)} tokens is beyond {self._room}")
+        assert self._token_output is not None
+        states = self._run([*self._before, *encoding.ids, *self._after], self._token_output)
+        content = states[len(self._before) :][: len(encoding.ids)]
+        starts, ends = np.array(encoding.offsets, np.int64).reshape(-1, 2).T - len(prefix)
+        vectors = np.empty((len(spans), self._identity.dimensions), np.float32)
+        for position, (start, end) in enumerate(spans):
+            own = (starts < end) & (ends > start)
+            read = content[own] if own.any() else states
+            vectors[position] = self._usable(
+                read.mean(axis=0, dtype=np.float64), position, text[start:end]
+            )
+        return vectors
+
+    def _usable(self, vector: np.ndarray, position: int, text: str) -> np.ndarray:
+        """The vector at unit length, float32."""
         unit = _unit(vector).astype(np.float32)
         if unit.shape != (self._identity.dimensions,):
             raise CorpusError(
@@ -131,18 +189,22 @@ class OnnxEmbedder:
 
     def _read(self, ids: list[int]) -> np.ndarray:
         """The model's vector for one window, float64, not normalised."""
+        state = self._run(ids, self._output)
+        if self._pooled:
+            return np.asarray(state, np.float64)
+        if self._identity.pooling == "cls":
+            return np.asarray(state[0], np.float64)
+        return np.asarray(state.mean(axis=0, dtype=np.float64))
+
+    def _run(self, ids: list[int], output: str) -> np.ndarray:
+        """What the model puts out for one window."""
         tokens = np.array([ids], np.int64)
         feed = {"input_ids": tokens}
         if "attention_mask" in self._inputs:
             feed["attention_mask"] = np.ones_like(tokens)
         if "token_type_ids" in self._inputs:
             feed["token_type_ids"] = np.zeros_like(tokens)
-        state = self._session.run([self._output], feed)[0][0]
-        if self._pooled:
-            return np.asarray(state, np.float64)
-        if self._identity.pooling == "cls":
-            return np.asarray(state[0], np.float64)
-        return np.asarray(state.mean(axis=0, dtype=np.float64))
+        return np.asarray(self._session.run([output], feed)[0][0])
 
     def _windows(self, prefix: str, text: str) -> list[_Window]:
         """The text as one window, or as the fewest equal ones, each led by the prefix."""

@@ -70,6 +70,13 @@ class OnnxFolder(EmbeddingModel):
             "pooling": identity.pooling,
         }
 
+    def check_token_vectors(self) -> None:
+        if self._identity().pooling != "mean":
+            raise CorpusError(
+                f"{self.folder}: the model is trained for its first token (pooling: cls), and the "
+                "mean of its token vectors means nothing. Choose a model with pooling: mean."
+            )
+
     def tokenizer_fingerprint(self) -> str:
         return digest("onnx-tokenizer", content_sha(self._file(TOKENIZER)), TOKENIZER_VERSION)
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chunking_assets.chunk_embeddings.vector_cache import (
+from chunking_assets.embedding_models.model import ModelIdentity
+from chunking_assets.embedding_models.vector_cache import (
     BATCH,
     VectorCache,
     embed_through_cache,
     vec_key,
 )
-from chunking_assets.embedding_models.model import ModelIdentity
 from chunking_assets.errors import CorpusError
 
 IDENTITY = ModelIdentity("m", "1", 4, 8, "query: ", "passage: ", "mean", True)
@@ -143,7 +143,7 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from chunking_assets.chunk_embeddings.vector_cache import VectorCache
+from chunking_assets.embedding_models.vector_cache import VectorCache
 
 folder, own = Path(sys.argv[1]), sys.argv[2]
 for round in range(20):

@@ -19,6 +19,9 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.workspace import Workspace
 
+VECTORS = "vectors"
+"""The folder of the caches, below the workspace's."""
+
 Role = Literal["passage", "query"]
 BATCH = 64
 """Texts embedded between two commits."""
