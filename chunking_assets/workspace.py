@@ -11,13 +11,14 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+import numpy as np
 import polars as pl
 
 from chunking_assets.errors import CorpusError
@@ -26,6 +27,10 @@ from chunking_assets.keys import digest
 MANIFEST = "_manifest.json"
 UNREFERENCED_GRACE_SECONDS = 3600
 """How long a replaced file stays for readers that hold the old manifest."""
+
+ROW_GROUP_BYTES = 4 << 20
+"""Row groups end once they hold so much before compression: the least that is read or written at
+once, so what bounds the memory of whoever goes through a table piece by piece."""
 
 HISTORY = ("promotions", "tombstones", "builds")
 """Tables that say what happened, which nothing else remembers."""
@@ -136,6 +141,59 @@ class Manifest:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """The rows of a table at one moment: what is read stays the same whatever is written since."""
+
+    table: str
+    files: tuple[Path, ...]
+
+    def read(
+        self, columns: Sequence[str] | None = None, where: pl.Expr | None = None
+    ) -> pl.DataFrame:
+        """These columns of the rows for which `where` holds; row groups that the bounds of their
+        values rule out are not read.
+
+        Raises:
+            CorpusError: a file is damaged, or gone.
+        """
+        try:
+            rows = pl.scan_parquet([*self.files], glob=False)
+            if where is not None:
+                rows = rows.filter(where)
+            return (rows if columns is None else rows.select(*columns)).collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise self._unreadable(error) from error
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """All rows in their order, a row group at a time."""
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            for name in self.files:
+                with ParquetFile(name) as file:
+                    for number in range(file.num_row_groups):
+                        yield pl.DataFrame(file.read_row_group(number))
+        except (OSError, ArrowException) as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> CorpusError:
+        cure = (
+            "It is history and cannot be computed again: restore it from a copy."
+            if self.table in HISTORY
+            else f"Remove its folder {self.files[0].parent} and run again: it will be rebuilt."
+        )
+        return CorpusError(f"table {self.table} cannot be read ({error}). {cure}")
+
+
+def one_of(column: str, values: Iterable[str]) -> pl.Expr:
+    """Whether a column has one of these values, at least one; their bounds rule out row groups."""
+    some = pl.Series(sorted(values))
+    bounds = pl.lit(some[0]), pl.lit(some[-1])
+    return pl.col(column).is_between(*bounds) & pl.col(column).is_in(some.implode())
+
+
 class Table:
     """A partitioned table of immutable Parquet files."""
 
@@ -174,17 +232,12 @@ class Table:
         files = self.files(names)
         if not all(file.exists() for file in files):
             files = self.files(names)  # replaced, and the grace over, since the manifest was read
-        if not files:
-            return None
-        try:
-            return pl.read_parquet(files, columns=columns, glob=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            cure = (
-                "It is history and cannot be computed again: restore it from a copy."
-                if self.name in HISTORY
-                else f"Remove its folder {files[0].parent} and run again: it will be rebuilt."
-            )
-            raise CorpusError(f"table {self.name} cannot be read ({error}). {cure}") from error
+        return Snapshot(self.name, tuple(files)).read(columns) if files else None
+
+    def snapshot(self, manifest: Manifest) -> Snapshot:
+        """The rows a manifest of this table names."""
+        folder = self._folder(manifest.partition)
+        return Snapshot(self.name, tuple(folder / file for file in manifest.files))
 
     def replace(
         self,
@@ -199,24 +252,13 @@ class Table:
 
         `version` defaults to the digest of `keys`.
         """
-        folder = self._folder(partition)
-        folder.mkdir(parents=True, exist_ok=True)
-        keys = dict(keys or {})
-        name = f"{uuid.uuid4().hex}.parquet"
-        _write_parquet(rows, folder / name)
-        manifest = Manifest(
-            table=self.name,
-            partition=partition,
-            files=(name,),
-            rows=rows.height,
-            version=version if version is not None else digest(keys),
-            keys=keys,
-            details=dict(details or {}),
-        )
-        self._begin_grace(partition)
-        write_atomically(folder / MANIFEST, _json(asdict(manifest)))
-        self._drop_unreferenced(folder, manifest)
-        return manifest
+        with self.replacement(rows.schema, partition) as content:
+            content.add(rows)
+            return content.commit(keys=keys, version=version, details=details)
+
+    def replacement(self, schema: pl.Schema, partition: str = WHOLE) -> "Replacement":
+        """As `replace`, for rows that come piece by piece."""
+        return Replacement(self, schema, partition)
 
     def append(self, rows: pl.DataFrame, partition: str = WHOLE) -> Manifest:
         """Add `rows` to a partition that only grows, such as a log of events."""
@@ -236,6 +278,12 @@ class Table:
     def _folder(self, partition: str) -> Path:
         return self.folder / encode(partition)
 
+    def _publish(self, manifest: Manifest) -> None:
+        folder = self._folder(manifest.partition)
+        self._begin_grace(manifest.partition)
+        write_atomically(folder / MANIFEST, _json(asdict(manifest)))
+        self._drop_unreferenced(folder, manifest)
+
     def _begin_grace(self, partition: str) -> None:
         """Files about to be replaced count as unreferenced from now on, however old they are."""
         for file in self.files([partition]):
@@ -252,6 +300,92 @@ class Table:
                         file.unlink()
                 except FileNotFoundError:
                     continue  # another writer of this partition dropped it first
+
+
+class Replacement:
+    """The next content of a partition, written as it comes; nobody sees it before `commit`.
+
+    How the rows come makes no difference to the file. Leaving the `with` block without a commit
+    leaves the partition as it was.
+    """
+
+    def __init__(self, table: Table, schema: pl.Schema, partition: str) -> None:
+        from pyarrow.parquet import ParquetWriter
+
+        self._table, self._partition = table, partition
+        folder = table._folder(partition)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = folder / f"{uuid.uuid4().hex}.parquet"
+        self._handle = self._file.open("wb")
+        self._writer = ParquetWriter(
+            self._handle,
+            schema.to_frame().to_arrow().schema,
+            compression="zstd",
+            compression_level=3,
+        )
+        self._pending = schema.to_frame()
+        self._rows, self._is_committed = 0, False
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Rows of the declared schema, after those added before."""
+        self._pending = pl.concat([self._pending, rows])
+        ends = np.cumsum(_bytes_of_rows(self._pending))
+        first = written = 0
+        while len(ends) > first and ends[-1] - written >= ROW_GROUP_BYTES:
+            last = int(np.searchsorted(ends, written + ROW_GROUP_BYTES)) + 1
+            self._write(self._pending[first:last])
+            first, written = last, ends[last - 1]
+        self._pending = self._pending[first:]
+
+    def commit(
+        self,
+        *,
+        keys: Mapping[str, str] | None = None,
+        version: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> Manifest:
+        """Make what was added the whole content of the partition, in one atomic step."""
+        self._write(self._pending)
+        self._writer.close()
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+        keys = dict(keys or {})
+        manifest = Manifest(
+            table=self._table.name,
+            partition=self._partition,
+            files=(self._file.name,),
+            rows=self._rows,
+            version=version if version is not None else digest(keys),
+            keys=keys,
+            details=dict(details or {}),
+        )
+        self._table._publish(manifest)
+        self._is_committed = True
+        return manifest
+
+    def __enter__(self) -> "Replacement":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not self._is_committed:
+            with suppress(OSError):  # of a full disk, which was said already
+                self._writer.close()
+            self._file.unlink(missing_ok=True)
+        self._handle.close()
+
+    def _write(self, rows: pl.DataFrame) -> None:
+        if rows.height:
+            self._writer.write_table(rows.rechunk().to_arrow(), row_group_size=rows.height)
+            self._rows += rows.height
+
+
+def _bytes_of_rows(rows: pl.DataFrame) -> np.ndarray:
+    """About what each row holds in memory: its strings, and a little for everything else."""
+    sizes = np.full(rows.height, 16 * rows.width, np.int64)
+    for column in rows.iter_columns():
+        if column.dtype == pl.String:
+            sizes += column.str.len_bytes().fill_null(0).to_numpy()
+    return sizes
 
 
 class Stamps:
@@ -297,13 +431,6 @@ def write_atomically(file: Path, content: bytes) -> None:
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _write_parquet(rows: pl.DataFrame, file: Path) -> None:
-    with file.open("wb") as handle:
-        rows.write_parquet(handle, compression="zstd")
-        handle.flush()
-        os.fsync(handle.fileno())
 
 
 def _json(content: object) -> bytes:

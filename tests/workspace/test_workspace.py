@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from chunking_assets.errors import CorpusError
-from chunking_assets.workspace import UNREFERENCED_GRACE_SECONDS, Workspace, encode
+from chunking_assets.workspace import UNREFERENCED_GRACE_SECONDS, Workspace, encode, one_of
 
 
 def frame(*values):
@@ -68,6 +68,76 @@ def test_damaged_history_is_not_advised_to_be_removed(tmp_path):
     table.files()[0].write_bytes(b"")
     with pytest.raises(CorpusError, match="cannot be computed again: restore it"):
         table.read()
+
+
+def words(count):
+    return pl.DataFrame({"id": [f"{n:05}" for n in range(count)], "word": ["w" * 90] * count})
+
+
+def replaced(table, rows, sizes):
+    """The bytes of a partition to which rows came in pieces of these sizes."""
+    with table.replacement(rows.schema) as content:
+        first = 0
+        for size in [*sizes, rows.height]:
+            content.add(rows[first : first + size])
+            first += size
+        content.commit(keys={"a": "1"})
+    return table.files()[0].read_bytes()
+
+
+def test_rows_that_come_piece_by_piece_make_the_same_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("chunking_assets.workspace.ROW_GROUP_BYTES", 10_000)
+    table, rows = Workspace(tmp_path).table("t"), words(500)
+    table.replace(rows, keys={"a": "1"})
+    (whole,) = table.files()
+    content = whole.read_bytes()
+    for sizes in ([1, 2, 3, 120, 0, 7], [499], [70, 70]):
+        assert replaced(table, rows, sizes) == content
+    assert table.read().equals(rows)
+
+
+def test_no_more_than_a_row_group_is_read_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("chunking_assets.workspace.ROW_GROUP_BYTES", 10_000)
+    table, rows = Workspace(tmp_path).table("t"), words(500)
+    snapshot = table.snapshot(table.replace(rows))
+    pieces = list(snapshot.pieces())
+    assert len(pieces) > 5
+    assert max(piece.height for piece in pieces) * 100 <= 10_000
+    assert pl.concat(pieces).equals(rows)
+
+
+def test_rows_without_a_commit_are_nobodys(tmp_path):
+    table = Workspace(tmp_path).table("t")
+    before = table.replace(frame(1), "a")
+
+    def add(rows):
+        with table.replacement(rows.schema, "a") as content:
+            content.add(rows)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        add(frame(2))
+    assert table.manifest("a") == before
+    assert len(list((tmp_path / "tables/t/a").glob("*.parquet"))) == 1
+
+
+def test_a_snapshot_stays_what_it_was(tmp_path):
+    table = Workspace(tmp_path).table("t")
+    snapshot = table.snapshot(table.replace(words(3)))
+    table.replace(words(1))
+    assert snapshot.read(["id"], one_of("id", ["00002", "00001", "x"]))["id"].to_list() == [
+        "00001",
+        "00002",
+    ]
+    assert sum(piece.height for piece in snapshot.pieces()) == 3
+
+
+def test_a_damaged_file_read_in_pieces_is_named_with_its_cure(tmp_path):
+    table = Workspace(tmp_path).table("t")
+    snapshot = table.snapshot(table.replace(words(3)))
+    snapshot.files[0].write_bytes(b"")
+    with pytest.raises(CorpusError, match=r"table t cannot be read .* run again"):
+        list(snapshot.pieces())
 
 
 def test_a_log_grows(tmp_path):
