@@ -19,11 +19,11 @@ TINY_WORDS = ("[UNK]", "[BEGIN]", "[END]", "red", "green", "blue", "sea", "zero"
 def models_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the default model is converted, once a session; $CORPUS_TEST_MODELS keeps it longer."""
     kept = os.environ.get("CORPUS_TEST_MODELS")
-    if kept:
-        return Path(kept).absolute()
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    return shared / "models"
+    folder = Path(kept).absolute() if kept else shared / "models"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

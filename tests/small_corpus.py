@@ -16,6 +16,7 @@ from chunking_assets import config as configuration
 from chunking_assets.chunk_embeddings.build import IndexUpdate, update_index
 from chunking_assets.chunk_sets.build import ChunkSetUpdate, update_chunk_sets
 from chunking_assets.config import Config
+from chunking_assets.embedding_models.loaded import Models
 from chunking_assets.embedding_models.model import EmbeddingModel, ModelIdentity, Progress
 from chunking_assets.embedding_models.registry import MODELS
 from chunking_assets.parsed_elements.build import DocumentsUpdate, update_documents
@@ -121,6 +122,7 @@ class SmallCorpus:
     def __init__(self, file: Path) -> None:
         self.config: Config = configuration.load(file)
         self.workspace = Workspace(self.config.home)
+        self.models = Models(self.config.embedding_models, self.workspace)
         self.embedder = HashEmbedder(512)
 
     def parse(self, *, confirm_deletions: bool = False) -> list[DocumentsUpdate]:
@@ -144,7 +146,7 @@ class SmallCorpus:
                 self.workspace,
                 shard,
                 list(self.config.chunker_versions.values()),
-                lambda _: WordTokenizer(),
+                self.models,
             )
         ]
 

@@ -23,7 +23,7 @@ class HeadingChunker(Chunker):
 
     kind = "heading"
 
-    prefix: Literal["none", "breadcrumb"] = "breadcrumb"
+    prefix: Literal["none", "breadcrumb", "title"] = "breadcrumb"
 
     def chunks(self, document: Document) -> Iterator[Chunk]:
         return pack(document, self, ("section", *LEVELS), _Sections(document, self).ranges())

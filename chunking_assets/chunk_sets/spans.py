@@ -3,24 +3,36 @@
 Tokens and boundaries are found once and kept as sorted offsets, so counting and cutting are binary
 searches and a further chunker over the same document costs next to nothing. All offsets are code
 points into the canonical text; every search is linear in the text, whatever the text is.
+Excluded spans are walked over like white space: no token is in them, no chunk begins or ends there.
 """
 
 import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+from unicodedata import normalize
 
 import numpy as np
 import regex
 
 from chunking_assets.chunk_sets.sentences import sentence_starts
 from chunking_assets.embedding_models.model import Tokenizer
+from chunking_assets.embedding_models.tokenizer import PLAIN_SPACE, READ_AS_SPACE
+from chunking_assets.errors import CorpusError
+
+if TYPE_CHECKING:
+    from chunking_assets.chat_models.chat import Chat
+    from chunking_assets.embedding_models.loaded import Models
 
 Level = Literal["section", "block", "line", "sentence", "word"]
 """Kinds of boundary, coarse to fine. Below a word only grapheme clusters are left."""
+
+Boundaries = Level | Sequence[int]
+"""A level, or the offsets of a strategy's own boundaries, increasing."""
 
 _VERBATIM = frozenset(("code", "table", "front_matter", "import", "class", "function", "method"))
 """Kinds of element whose blank lines and full stops mean nothing."""
@@ -29,8 +41,6 @@ SEGMENT_CHARS = 4096
 """The most text tokenized in one piece: tokenizers are slow, or worse, on one enormous input."""
 SEGMENTS_PER_CALL = 256
 
-_PLAIN_SPACE = frozenset(" \t\n\r")
-"""White space to Python and to every tokenizer."""
 _SPACE = re.compile(r"\s*")
 # A run is matched whole and never looked into again: a look-ahead after it would be quadratic.
 _LINE = re.compile(r"[\n\r\v\f\x85\u2028\u2029]\s*")
@@ -61,19 +71,65 @@ class ElementSpan(Protocol):
     def level(self) -> int: ...
     @property
     def heading_path(self) -> Sequence[str]: ...
+    def attribute(self, name: str) -> str | int | bool | None: ...
+
+
+UnicodeForm = Literal["none", "NFC", "NFKC"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a document besides its text, and decides about its chunks too.
+
+    `language` is an ISO 639-1 code, None if unknown; `title` names the document in prefixes.
+    """
+
+    media_type: str = "text/plain"
+    language: str | None = None
+    title: str = ""
 
 
 class Document:
     """A canonical text with its elements, counted in the tokens of one tokenizer.
 
-    `elements` are sorted by `start` and do not overlap; text outside them is allowed. Nothing is
-    computed before it is asked for, and nothing twice.
+    `elements` are sorted by `start` and do not overlap; text outside them is allowed. `excluded`
+    are sorted, disjoint spans `[start, end)` that are no part of what is embedded, and `form` the
+    Unicode normalisation of what is. `models` and `chat` are for strategies that ask a model where
+    to cut. Nothing is computed before it is asked for, and nothing twice.
     """
 
-    def __init__(self, text: str, elements: Sequence[ElementSpan], tokenizer: Tokenizer) -> None:
+    def __init__(
+        self,
+        text: str,
+        elements: Sequence[ElementSpan],
+        tokenizer: Tokenizer,
+        *,
+        excluded: Sequence[tuple[int, int]] = (),
+        form: UnicodeForm = "none",
+        facts: Facts = Facts(),
+        models: "Models | None" = None,
+        chat: "Chat | None" = None,
+    ) -> None:
         self.text, self.elements, self.tokenizer = text, elements, tokenizer
+        self.excluded, self.form, self.facts = excluded, form, facts
+        self._models, self._chat = models, chat
+        self._excluded_ends = [end for _, end in excluded]
         self._boundaries: dict[Level, array[int]] = {}
         self._counted: dict[str, int] = {}
+
+    @property
+    def models(self) -> "Models":
+        """The embedding models a strategy may ask."""
+        if self._models is None:
+            raise CorpusError("This strategy asks an embedding model; open the document with one.")
+        return self._models
+
+    @property
+    def chat(self) -> "Chat":
+        """The chat endpoint a strategy may ask."""
+        if self._chat is None:
+            raise CorpusError("This strategy asks a chat model; open the document with one.")
+        return self._chat
 
     # Tokens
 
@@ -81,7 +137,7 @@ class Document:
     def token_starts(self) -> "array[int]":
         """Where each token starts, non-decreasing: one character may be several tokens."""
         found = array("q")
-        segments = list(pairwise(self._seams))
+        segments = list(self._kept_of(pairwise(self._seams)))
         for first in range(0, len(segments), SEGMENTS_PER_CALL):
             batch = segments[first : first + SEGMENTS_PER_CALL]
             starts = self.tokenizer.starts([self.text[a:b] for a, b in batch])
@@ -101,6 +157,34 @@ class Document:
                 seams.append(self.grapheme_end(start, at_most) if cut is None else cut)
             seams.append(end)
         return seams
+
+    def _kept_of(self, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """The spans without what is excluded of them."""
+        if not self.excluded:
+            yield from spans
+            return
+        for start, end in spans:
+            at = start
+            for gap, after in self._excluded_in(start, end):
+                if at < gap:
+                    yield at, gap
+                at = after
+            if at < end:
+                yield at, end
+
+    def _excluded_in(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The excluded spans that reach into `[start, end)`."""
+        for index in range(bisect_right(self._excluded_ends, start), len(self.excluded)):
+            if self.excluded[index][0] >= end:
+                break
+            yield self.excluded[index]
+
+    def kept(self, start: int, end: int) -> str:
+        """What is embedded of `[start, end)`: without excluded spans, normalised."""
+        if not self.excluded and self.form == "none":
+            return self.text[start:end]
+        text = "".join(self.text[a:b] for a, b in self._kept_of([(start, end)]))
+        return text if self.form == "none" else normalize(self.form, text)
 
     def count(self, start: int, end: int) -> int:
         """Tokens that reach into `[start, end)`; tokenized alone, the span may count a few more or
@@ -127,24 +211,29 @@ class Document:
         return index if starts_here else max(0, index - 1)
 
     def count_exactly(self, spans: Sequence[tuple[str, int, int]]) -> list[int]:
-        """Tokens of `prefix + text[start:end]`, tokenized alone, for each `(prefix, start, end)`.
+        """Tokens of `prefix + kept(start, end)`, tokenized alone, for each `(prefix, start, end)`.
 
         Subword counts are not additive, so this tokenizes again, in one call. A tokenizer may say
         `splits_at_white_space`: no token holds white space, and a word between white space gives
-        the same tokens wherever it stands. Then spans cut at white space are only added up.
+        the same tokens wherever it stands. Then spans cut at white space are only added up, unless
+        they end in what a tokenizer might take for white space too.
         """
         added = [self._added_up(*span) for span in spans]
         unsure = [span for span, count in zip(spans, added, strict=True) if count is None]
-        counted = iter(self.count_texts([p + self.text[a:b] for p, a, b in unsure]))
+        counted = iter(self.count_texts([p + self.kept(a, b) for p, a, b in unsure]))
         return [next(counted) if count is None else count for count in added]
 
     def _added_up(self, prefix: str, start: int, end: int) -> int | None:
         """What the span counts alone, where positions suffice to know it."""
         if (
             not self.tokenizer.splits_at_white_space
+            or self.excluded
+            or self.form != "none"
             or not self._after_space(start)
-            or (end < len(self.text) and self.text[end] not in _PLAIN_SPACE)
-            or (prefix and prefix[-1] not in _PLAIN_SPACE)
+            or (end < len(self.text) and self.text[end] not in PLAIN_SPACE)
+            or READ_AS_SPACE.match(self.text, end - 1)
+            or (prefix and prefix[-1] not in PLAIN_SPACE)
+            or READ_AS_SPACE.match(prefix.rstrip(PLAIN_SPACE)[-1:])
         ):
             return None
         tokens, seams = self.token_starts, self._seams_in_words
@@ -158,7 +247,7 @@ class Document:
         return [seam for seam in self._seams if not self._after_space(seam)]
 
     def _after_space(self, offset: int) -> bool:
-        return offset == 0 or self.text[offset - 1] in _PLAIN_SPACE
+        return offset == 0 or self.text[offset - 1] in PLAIN_SPACE
 
     def count_texts(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, those not yet known counted in one call of the tokenizer."""
@@ -243,10 +332,10 @@ class Document:
         ]
         return sorted([*self._headings_with_next, *verbatim])
 
-    def last_boundary(self, after: int, at_most: int, levels: Sequence[Level]) -> int | None:
+    def last_boundary(self, after: int, at_most: int, levels: Sequence[Boundaries]) -> int | None:
         """The last boundary in `(after, at_most]` of the first level that has one."""
         for level in levels:
-            found = self.boundaries(level)
+            found = self.boundaries(level) if isinstance(level, str) else level
             index = bisect_right(found, at_most) - 1
             while index >= 0 and found[index] > after:
                 if self.is_apart(found[index]):
@@ -256,8 +345,12 @@ class Document:
 
     def first_boundary(self, at_least: int, before: int, level: Level) -> int | None:
         """The first boundary of a level in `[at_least, before)`."""
-        found = self.boundaries(level)
-        for index in range(bisect_left(found, at_least), len(found)):
+        return self.next_boundary(at_least - 1, before, level)
+
+    def next_boundary(self, after: int, before: int, level: Boundaries) -> int | None:
+        """The first boundary of a level in `(after, before)`."""
+        found = self.boundaries(level) if isinstance(level, str) else level
+        for index in range(bisect_right(found, after), len(found)):
             if found[index] >= before:
                 break
             if self.is_apart(found[index]):
@@ -303,13 +396,56 @@ class Document:
     def skip_space(self, offset: int, end: int) -> int:
         """Where the text begins at or after `offset`, at most `end`; a space that carries a
         combining mark is text."""
-        found: int = _SPACE.match(self.text, offset, end).end()  # type: ignore[union-attr]
-        return found if found == offset or self.is_apart(found) else found - 1
+        while True:
+            found: int = _SPACE.match(self.text, offset, end).end()  # type: ignore[union-attr]
+            if found > offset and not self.is_apart(found):
+                found -= 1
+            gap = self._excluded_at(found)
+            if gap is None or found >= end:
+                return found
+            offset = min(gap[1], end)
 
     def trim(self, start: int, end: int) -> int:
         """The end of `[start, end)` without the white space it ends in."""
-        found = start + len(self.text[start:end].rstrip())
-        return found if found == end or self.is_apart(found) else found + 1
+        while True:
+            found = start + len(self.text[start:end].rstrip())
+            if found < end and not self.is_apart(found):
+                found += 1
+            gap = self._excluded_at(found - 1)
+            if gap is None or found <= start:
+                return found
+            end = max(gap[0], start)
+
+    def _excluded_at(self, offset: int) -> tuple[int, int] | None:
+        return next(self._excluded_in(offset, offset + 1), None) if self.excluded else None
+
+    # What belongs together
+
+    @cached_property
+    def wholes(self) -> list[tuple[int, int]]:
+        """Spans nothing cuts while they fit a chunk: blocks of code, rows of tables."""
+        found = []
+        for start, element in zip(self._starts, self.elements, strict=True):
+            if element.kind == "code":
+                found.append((start, self.trim(start, element.end)))
+            elif element.kind == "table":
+                rows = pairwise([start, *self.lines_in(start, element.end), element.end])
+                found += [(a, self.trim(a, b)) for a, b in rows]
+        return [(a, b) for a, b in found if a < b]
+
+    def lines_in(self, start: int, end: int) -> "array[int]":
+        """Where lines start strictly inside `[start, end)`."""
+        lines = self.boundaries("line")
+        return lines[bisect_right(lines, start) : bisect_left(lines, end)]
+
+    def whole_around(self, offset: int) -> tuple[int, int] | None:
+        """The block of code or row of a table that a cut at `offset` would divide."""
+        index = bisect_left(self._whole_starts, offset) - 1
+        return None if index < 0 or self.wholes[index][1] <= offset else self.wholes[index]
+
+    @cached_property
+    def _whole_starts(self) -> list[int]:
+        return [start for start, _ in self.wholes]
 
     # Headings
 
@@ -317,6 +453,10 @@ class Document:
         """The element that holds `offset`, or else the last one before it."""
         index = bisect_right(self._starts, offset) - 1
         return self.elements[index] if index >= 0 else None
+
+    def starts_element(self, element: ElementSpan, offset: int) -> bool:
+        """Whether the text of an element begins at `offset`."""
+        return self.skip_space(element.start, max(element.start, offset)) == offset
 
     def heading_path(self, offset: int) -> tuple[str, ...]:
         """The headings above `offset`, outermost first."""

@@ -4,16 +4,21 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from chunking_assets.chunk_sets.build import CHUNKS, cell
+from chunking_assets.chunk_sets.batches import batches
+from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS, cell
 from chunking_assets.parsed_elements.build import DOCUMENTS
-from chunking_assets.workspace import Workspace
+from chunking_assets.workspace import Snapshot, Table, Workspace, one_of
+
+BATCH_CHARS = 4_000_000
+"""Characters of canonical text looked at together."""
 
 
 @dataclass(frozen=True)
 class ChunkSetHealth:
     """What was found in one cell; the lists name chunk_ids or doc_ids.
 
-    `inexact`: text is not the canonical slice; `uncovered`: documents with characters in no chunk;
+    `inexact`: text is not the canonical slice; `uncovered`: documents with characters in no chunk
+    and no excluded span;
     `over_budget`: single graphemes longer than the budget; `duplicates`: repeated chunk_ids.
     """
 
@@ -26,32 +31,44 @@ class ChunkSetHealth:
 
 def verify_chunk_set(workspace: Workspace, chunker_version: str, shard: str) -> ChunkSetHealth:
     """Compare every chunk of a cell with the canonical text it was cut from."""
-    documents = workspace.table(DOCUMENTS).read(shard, ["doc_id", "status", "text"])
-    chunks = workspace.table(CHUNKS).read(cell(chunker_version, shard))
+    partition = cell(chunker_version, shard)
+    documents = _stored(workspace.table(DOCUMENTS), shard)
+    chunks = _stored(workspace.table(CHUNKS), partition)
+    excluded = _stored(workspace.table(EXCLUDED_SPANS), partition)
     if documents is None or chunks is None:
         return ChunkSetHealth(0, (), (), (), ())
-    texts = dict(documents.filter(pl.col("status") == "ok").select("doc_id", "text").iter_rows())
-    inexact = [
-        chunk_id
-        for chunk_id, doc_id, start, end, text in chunks.select(
-            "chunk_id", "doc_id", "start", "end", "text"
-        ).iter_rows()
-        if texts.get(doc_id, "")[start:end] != text
-    ]
-    spans = {
-        doc_id: list(zip(starts, ends, strict=True))
-        for doc_id, starts, ends in chunks.sort("doc_id", "start")
-        .group_by("doc_id", maintain_order=True)
-        .agg("start", "end")
-        .iter_rows()
-    }
+    known = documents.read(["doc_id", "n_chars"], pl.col("status") == "ok")
+    ids = chunks.read(["chunk_id", "doc_id", "over_budget"])
+    inexact = ids.filter(~pl.col("doc_id").is_in(known["doc_id"].implode()))["chunk_id"].to_list()
+    uncovered: list[str] = []
+    for some in batches(dict(known.iter_rows()), BATCH_CHARS):
+        where = one_of("doc_id", some)
+        texts = dict(documents.read(["doc_id", "text"], where).iter_rows())
+        cut = chunks.read(["chunk_id", "doc_id", "start", "end", "text"], where)
+        inexact += [
+            chunk_id
+            for chunk_id, doc_id, start, end, text in cut.iter_rows()
+            if texts[doc_id][start:end] != text
+        ]
+        covered = [cut.select("doc_id", "start", "end")]
+        if excluded is not None:
+            covered.append(excluded.read(["doc_id", "start", "end"], where))
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for doc_id, start, end in pl.concat(covered).sort("start").iter_rows():
+            spans.setdefault(doc_id, []).append((start, end))
+        uncovered += [d for d, text in texts.items() if _loses_text(text, spans.get(d, []))]
     return ChunkSetHealth(
-        chunks=chunks.height,
+        chunks=ids.height,
         inexact=tuple(inexact),
-        uncovered=tuple(d for d, text in texts.items() if _loses_text(text, spans.get(d, []))),
-        over_budget=tuple(chunks.filter("over_budget")["chunk_id"]),
-        duplicates=tuple(chunks.filter(pl.col("chunk_id").is_duplicated())["chunk_id"].unique()),
+        uncovered=tuple(uncovered),
+        over_budget=tuple(ids.filter("over_budget")["chunk_id"]),
+        duplicates=tuple(ids.filter(pl.col("chunk_id").is_duplicated())["chunk_id"].unique()),
     )
+
+
+def _stored(table: Table, partition: str) -> Snapshot | None:
+    manifest = table.manifest(partition)
+    return None if manifest is None else table.snapshot(manifest)
 
 
 def _loses_text(text: str, spans: list[tuple[int, int]]) -> bool:

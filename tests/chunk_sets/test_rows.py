@@ -49,14 +49,15 @@ def test_ids_are_unique_within_a_document(texts):
 
 
 def test_the_key_of_a_chunk_set_depends_on_each_of_its_parts():
-    keys = {chunkset_key(*parts) for parts in [("t", "e", "c"), ("u", "e", "c"), ("t", "f", "c")]}
-    assert len(keys | {chunkset_key("t", "e", "d"), chunkset_key("e", "t", "c")}) == 5
+    parts = ["text", "elements", "text/plain", "en", "chunker", "boilerplate"]
+    others = [[*parts[:at], "other", *parts[at + 1 :]] for at in range(len(parts))]
+    assert len({chunkset_key(*p) for p in [parts, *others, parts[:-1]]}) == len(parts) + 2
 
 
 def test_rows_hold_what_the_chunks_say(words, markdown):
     document = markdown("# Café\n\n" + "été " * 6 + "\n\n## Menü\n\nThé.", words)
     chunks = list(RecursiveChunker(max_tokens=5, prefix="breadcrumb").chunks(document))
-    rows = chunk_rows("recursive-5@1", "menus/café.md", "key", chunks)
+    rows = chunk_rows("recursive-5@1", [("menus/café.md", "key", chunks)])
     assert rows.schema == CHUNKS_SCHEMA
     assert rows["ordinal"].to_list() == list(range(len(chunks)))
     assert rows["chunk_id"].to_list() == chunk_ids("recursive-5@1", "menus/café.md", chunks)
@@ -71,6 +72,6 @@ def test_rows_hold_what_the_chunks_say(words, markdown):
 
 
 def test_no_chunks_are_no_rows_of_the_same_schema():
-    rows = chunk_rows("v@1", "d", "key", [])
+    rows = chunk_rows("v@1", [("d", "key", [])])
     assert (rows.height, rows.schema) == (0, CHUNKS_SCHEMA)
     assert pl.concat([rows, CHUNKS_SCHEMA.to_frame()]).height == 0

@@ -55,25 +55,6 @@ def test_code_and_tables_have_no_blocks_or_sentences_inside_but_lines(words, mar
     assert "| D. E | f |" in units(document, "line")
 
 
-@pytest.mark.parametrize(
-    "fence",
-    [
-        "```\n# comment\n\nx\n```",
-        "~~~\n# comment\n```\n\nx\n~~~",
-        "   ```\n   # comment\n\n   x\n   ```",
-        "```\n# comment\n\nx\n`````",
-        "````\n```\n# comment\n\nx\n````",
-        "```\n# comment in a fence that never closes\n\nx",
-    ],
-)
-def test_a_comment_in_a_fence_is_no_heading_and_a_blank_line_no_block(fence, words, markdown):
-    """Seen as a heading by haystack#12373, agno#10470 and langchain#13511."""
-    document = markdown(f"# Title\n\n{fence}\n", words)
-    assert list(document.boundaries("section")) == []
-    assert list(document.boundaries("block")) == []
-    assert document.heading_path(len(document.text) - 1) == ("Title",)
-
-
 def test_a_heading_is_not_parted_from_what_it_heads(words, markdown):
     document = markdown("Intro.\n\n# A\n\n## B\n\nText. More.\n\n## C\n\n- item\n- item", words)
     assert units(document, "block") == [
@@ -123,6 +104,20 @@ def test_several_tokens_of_one_character_share_its_start(tokenizers):
     assert document.reach(0, 1) == 0
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 1_000_000, "a" + "\n" * 100_000 + " " * 300_000 + "b", "今" * 300_000, ". " * 50_000],
+    ids=["one word", "white space", "chinese", "stops"],
+)
+def test_the_boundaries_of_a_megabyte_are_found_in_one_pass(text, words):
+    """Where a pattern looks again at what it has seen, this takes hours."""
+    document = Document(text, [], words)
+    for level in LEVELS:
+        assert len(document.boundaries(level)) < len(text)
+    assert document.skip_space(1, len(text)) <= len(text)
+    assert document.trim(0, len(text)) > 0
+
+
 def test_a_long_text_is_tokenized_in_bounded_pieces(text):
     class Recorder:
         longest = 0
@@ -156,6 +151,28 @@ def test_spans_at_white_space_are_added_up_exactly(tokenizers, text, markdown):
     ]
     alone = tokenizer.count([prefix + text[a:b] for prefix, a, b in spans])
     assert document.count_exactly(spans) == alone
+
+
+HOSTILE_PIECES = [
+    *" \t\n\r", "\r\n", "\n\n", *"a1.▁返é#", "word", "naïve",
+    *"\u00a0\u200b\u3000\ufeff\ufffd\x01\x1c\x85\u2028\u0301\u0600\u200d\ufe0f\u00a8\ufc5e\u00ad한ﬁ½",
+]  # fmt: skip
+hostile = st.lists(
+    st.sampled_from(HOSTILE_PIECES) | st.characters(exclude_categories=["Cs"]), max_size=40
+).map("".join)
+
+
+@given(hostile, st.data(), st.sampled_from(["", "Guide > In\n", "x\u200b\n"]))
+@settings(max_examples=200, deadline=None)
+def test_a_real_tokenizer_counts_what_is_added_up(e5_tokenizer, markdown, text, data, prefix):
+    document = markdown(text, e5_tokenizer)
+    place = st.integers(0, len(text))
+    start, end = sorted(data.draw(st.tuples(place, place)))
+    start = document.skip_space(start, end)
+    end = document.trim(start, end)
+    if start < end:
+        counted = e5_tokenizer.count([prefix + text[start:end]])
+        assert document.count_exactly([(prefix, start, end)]) == counted
 
 
 def test_a_word_tokenized_in_pieces_is_counted_again_whole(tokenizers):
@@ -201,11 +218,14 @@ def test_a_cut_never_falls_between_flags_however_long_the_row(words):
     assert Document(flags, [], words).grapheme_end(0, 801) == 800
 
 
-def test_the_heading_path_is_a_stack(words, markdown):
-    """The first level was lost once a second appeared in langchain#40409."""
-    document = markdown("# A\n\n## B\n\n### C\n\nc\n\n## D\n\nd\n\n# E\n\ne", words)
-    paths = {char: document.heading_path(document.text.index(f"\n{char}") + 1) for char in "cde"}
-    assert paths == {"c": ("A", "B", "C"), "d": ("A", "D"), "e": ("E",)}
+def test_wholes_are_blocks_of_code_and_rows_of_tables(words, markdown):
+    code, rows = "```\na\n\nb\n```", ["| A | b |", "|---|---|", "| c \\| d | e |"]
+    table = "\n".join(rows)
+    document = markdown(f"Text.\n\n  {code}\n\n{table}\n\n- item\n\n      in it\n", words)
+    assert [document.text[a:b] for a, b in document.wholes][: 1 + len(rows)] == [code, *rows]
+    start = document.text.index(rows[2])
+    around = [document.whole_around(start + at) for at in (0, 1, len(rows[2]))]
+    assert around == [None, (start, start + len(rows[2])), None]
 
 
 def test_text_before_every_element_has_no_heading_path(words):

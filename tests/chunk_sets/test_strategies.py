@@ -1,8 +1,7 @@
 """Where each strategy cuts, on texts small enough to read. One token is one word here."""
 
-from itertools import pairwise
-
 import pytest
+from chunk_promises import NOT_TAKEN, OWN, declared, opened
 
 from chunking_assets.chunk_sets.fixed import FixedChunker
 from chunking_assets.chunk_sets.heading import HeadingChunker
@@ -12,7 +11,7 @@ from chunking_assets.chunk_sets.registry import CHUNKERS
 from chunking_assets.chunk_sets.spans import Document
 from chunking_assets.parsed_elements.document import Element
 
-every_strategy = pytest.mark.parametrize("kind", CHUNKERS)
+our_strategies = pytest.mark.parametrize("kind", OWN)
 
 
 def texts_of(chunker, document):
@@ -40,19 +39,6 @@ def test_fixed_windows_overlap_by_whole_words(words):
     ]
 
 
-def test_the_last_window_ends_the_chunks(words):
-    """Windows clamped to the text's end went on for ever in agno#1703."""
-    document = Document("a b c d", [], words)
-    assert texts_of(FixedChunker(max_tokens=4, overlap=3), document) == ["a b c d"]
-    assert texts_of(FixedChunker(max_tokens=3, overlap=2), document) == ["a b c", "b c d"]
-
-
-def test_equal_chunks_have_their_own_offsets(words):
-    """Searching for a chunk's text gave all of them one offset in langchain#21475."""
-    chunks = list(FixedChunker(max_tokens=1).chunks(Document("chunk chunk chunk", [], words)))
-    assert [(c.start, c.end) for c in chunks] == [(0, 5), (6, 11), (12, 17)]
-
-
 # recursive
 
 
@@ -65,21 +51,15 @@ def test_recursive_ends_at_the_last_block_that_fits(words):
 
 
 def test_recursive_falls_through_to_lines_sentences_and_words(words):
-    document = Document("a b c d\ne f g h\n\nI j k. L m n o. P q.", [], words)
+    document = Document("a b c d\ne f g h\n\nIt is so. Then we go on. So be it.", [], words)
     assert texts_of(RecursiveChunker(max_tokens=5), document) == [
         "a b c d",
         "e f g h",
-        "I j k.",
-        "L m n o.",
-        "P q.",
+        "It is so.",
+        "Then we go on.",
+        "So be it.",
     ]
     assert texts_of(RecursiveChunker(max_tokens=2), document)[:3] == ["a b", "c d", "e f"]
-
-
-def test_a_sentence_longer_than_the_budget_is_cut(words):
-    """It was emitted whole in chonkie#170."""
-    document = Document("Short. " + "word " * 50 + "end.", [], words)
-    assert all(c.n_tokens <= 8 for c in RecursiveChunker(max_tokens=8).chunks(document))
 
 
 def test_a_boundary_that_leaves_a_chunk_under_a_quarter_full_is_passed_over(words):
@@ -114,38 +94,19 @@ def test_code_and_tables_stay_whole_while_they_fit(words, markdown):
     ]
 
 
-def test_white_space_inside_a_chunk_is_kept_to_the_byte(words, markdown):
-    """Tabs, NBSP, indentation and blank lines were lost in langchain#40071, #20823 and #19436."""
-    text = "Para one.\n\n\n```yaml\na:\n\tb:\u00a0c\n\n    - d\n```\n\n- x\n    - y"
-    assert texts_of(RecursiveChunker(), markdown(text, words)) == [text]
-
-
-def test_identical_paragraphs_under_two_headings_keep_their_places(words, markdown):
-    """Both got the first one's offset in llama_index#20050."""
-    document = markdown("# A\n\nSame words here.\n\n# B\n\nSame words here.", words)
-    starts = [c.start for c in HeadingChunker(max_tokens=5).chunks(document)]
-    assert starts == [0, document.text.index("# B")]
-
-
 def test_overlap_begins_at_a_sentence_if_one_begins_in_its_first_half(words):
-    document = Document("A b c d. E f g. H i j k l m n o p q r.", [], words)
+    document = Document("A b c dog. He ran far. Then all of it came to an end.", [], words)
     first, second = list(RecursiveChunker(max_tokens=8, overlap=4).chunks(document))[:2]
-    assert (first.text, second.text) == ("A b c d. E f g.", "E f g. H i j k l")
+    assert (first.text, second.text) == (
+        "A b c dog. He ran far.",
+        "He ran far. Then all of it came",
+    )
 
 
 def test_overlap_begins_at_a_word_if_a_sentence_would_leave_less_than_half(words):
     document = Document("A b c d e f g. Hh. I j k l m n o p.", [], words)
     first, second = list(RecursiveChunker(max_tokens=8, overlap=4).chunks(document))[:2]
     assert (first.text, second.text.split()[:3]) == ("A b c d e f g. Hh.", ["f", "g.", "Hh."])
-
-
-def test_a_chunk_is_never_pure_overlap(words):
-    """Boundaries near the overlap made starts go back in mempalace#2058."""
-    document = Document("\n\n".join(["a b c"] * 9), [], words)
-    chunks = list(RecursiveChunker(max_tokens=4, overlap=3).chunks(document))
-    new = [document.text[a.end : b.end] for a, b in pairwise(chunks)]
-    assert len(new) > 8
-    assert all(text.strip() for text in new)
 
 
 def test_a_short_chunk_is_repeated_by_its_share_only(words):
@@ -193,12 +154,6 @@ def test_a_large_section_is_cut_apart_from_its_subsections(words, markdown):
     ]
 
 
-def test_text_before_the_first_heading_is_a_section(words, markdown):
-    """An un-anchored search deleted it in haystack#11920."""
-    document = markdown("intro # not a heading\n\n# A\n\na", words)
-    assert texts_of(HeadingChunker(max_tokens=5), document) == ["intro # not a heading", "# A\n\na"]
-
-
 def test_levels_may_be_skipped(words, markdown):
     text = "### A\n\na a a\n\n# B\n\nb b b\n\n#### C\n\nc c c\n\n## D\n\nd d d"
     assert texts_of(HeadingChunker(max_tokens=5, prefix="none"), markdown(text, words)) == [
@@ -229,13 +184,14 @@ def test_the_breadcrumb_names_the_headings_above_but_not_the_chunks_own(words, m
     assert chunks[1].heading_path == ("Guide", "Install")
 
 
-@every_strategy
+@pytest.mark.parametrize("kind", [k for k in OWN if "prefix" not in NOT_TAKEN.get(k, ())])
 def test_every_strategy_can_have_the_breadcrumb_and_counts_it(kind, words, markdown):
-    """A prefix outside the budget made chunks too long in docling#3428."""
-    document = markdown("# Guide\n\n" + "x " * 30, words)
-    chunks = list(CHUNKERS[kind](max_tokens=8, prefix="breadcrumb").chunks(document))
-    assert [c.n_tokens for c in chunks[1:-1]] == [8] * (len(chunks) - 2)
-    assert {c.prefix for c in chunks[1:]} == {"Guide\n"}
+    text = "# Guide\n\n" + "x " * 30
+    document = opened(text, markdown(text, words).elements, words)
+    chunks = declared(kind, max_tokens=8, prefix="breadcrumb").chunks(document)
+    inside = [c for c in chunks if c.start > 0 and c.level == 0]
+    assert {c.prefix for c in inside} == {"Guide\n"}
+    assert max(c.n_tokens for c in inside) == 8
 
 
 def test_a_long_breadcrumb_loses_its_outermost_headings_first(words):
@@ -253,16 +209,6 @@ def test_a_long_breadcrumb_loses_its_outermost_headings_first(words):
     }
 
 
-def test_one_enormous_heading_is_shortened_from_its_left_and_no_text_is_dropped(words):
-    """Such chunks were dropped in docling#723."""
-    title = " ".join(f"w{i}" for i in range(500))
-    text = "body " * 20
-    document = Document(text, [Element("paragraph", 0, len(text), heading_path=(title,))], words)
-    chunks = list(RecursiveChunker(max_tokens=12, prefix="breadcrumb").chunks(document))
-    assert {c.prefix for c in chunks} == {"w497 w498 w499\n"}
-    assert sum(len(c.text.split()) for c in chunks) == 20
-
-
 def test_a_chunk_that_starts_inside_a_function_is_told_its_name(words):
     text = "def f():\n    a b\n    c d"
     element = Element("function", 0, len(text), heading_path=("module", "f"))
@@ -277,16 +223,6 @@ def test_a_chunk_that_starts_inside_a_function_is_told_its_name(words):
 # budget
 
 
-@every_strategy
-def test_one_grapheme_over_the_budget_is_emitted_alone_and_marked(kind, tokenizers):
-    """llama_index#21900 and semchunk#24 looped or raised RecursionError."""
-    family = "👨‍👩‍👧‍👦"
-    document = Document(f"ab {family}{family} cd", [], tokenizers["byte pairs"])
-    chunks = list(CHUNKERS[kind](max_tokens=2).chunks(document))
-    assert [c.text for c in chunks if c.over_budget] == [family, family]
-    assert all(c.n_tokens <= 2 for c in chunks if not c.over_budget)
-
-
 def test_a_grapheme_that_fits_only_without_prefix_loses_the_prefix(tokenizers):
     tokenizer = tokenizers["byte pairs"]
     family = "👨‍👩‍👧‍👦"
@@ -296,73 +232,58 @@ def test_a_grapheme_that_fits_only_without_prefix_loses_the_prefix(tokenizers):
     assert (chunk.prefix, chunk.over_budget) == ("", False)
 
 
-@every_strategy
+@our_strategies
 def test_a_grapheme_over_max_chars_is_marked(kind, words):
-    chunks = list(CHUNKERS[kind](max_chars=1).chunks(Document("e\u0301x", [], words)))
-    assert [(c.text, c.over_budget) for c in chunks] == [("e\u0301", True), ("x", False)]
+    chunks = declared(kind, max_chars=1).chunks(opened("e\u0301x", [], words))
+    finest = [c for c in chunks if c.level == 0]
+    assert [(c.text, c.over_budget) for c in finest] == [("e\u0301", True), ("x", False)]
 
 
-@every_strategy
+@our_strategies
 def test_a_space_that_belongs_to_a_cluster_is_not_cut_off_it(kind, words):
     """The Arabic number sign takes what follows into its cluster, a mark the space before it."""
-    chunker = CHUNKERS[kind](max_chars=5)
-    assert texts_of(chunker, Document("aaaa\u0600 bbb", [], words)) == ["aaaa", "\u0600 bbb"]
-    assert texts_of(chunker, Document("aaaa \u0301bbb", [], words)) == ["aaaa", " \u0301bbb"]
-
-
-@every_strategy
-def test_one_enormous_unknown_word_is_bounded_by_characters(kind, tokenizers):
-    """A page without spaces counted as one word in gbrain#648 and LightRAG#3050."""
-    document = Document("x" * 10_000, [], tokenizers["word pieces"])
-    chunks = list(CHUNKERS[kind](max_tokens=100).chunks(document))
-    assert all(len(c.text) <= 800 and c.n_tokens <= 100 for c in chunks)
-    assert len(chunks) < 20
-
-
-@every_strategy
-def test_chinese_without_spaces_is_cut_at_its_sentences_or_characters(kind, tokenizers):
-    text = "今天天气很好。我们去公园散步！然后回家吃饭。" * 100
-    document = Document(text, [], tokenizers["byte pairs"])
-    chunks = list(CHUNKERS[kind](max_tokens=60).chunks(document))
-    assert "".join(c.text for c in chunks) == text
-    if kind != "fixed":
-        assert all(c.text[-1] in "。！" for c in chunks)
+    for text, parts in (
+        ("aaaa\u0600 bbb", ["aaaa", "\u0600 bbb"]),
+        ("aaaa \u0301bbb", ["aaaa", " \u0301bbb"]),
+    ):
+        chunks = declared(kind, max_tokens=8, max_chars=5).chunks(opened(text, [], words))
+        assert [c.text for c in chunks if c.level == 0] == parts
 
 
 # settings
 
 
-@every_strategy
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"max_tokens": 10, "overlap": 10}, "must be smaller than max_tokens"),
-        ({"max_tokens": 10, "overlap": 11}, "must be smaller than max_tokens"),
+@pytest.mark.parametrize("kind", CHUNKERS)
+def test_settings_that_cannot_be_meant_are_refused(kind):
+    for given, problem in (
         ({"overlap": -1}, "greater than or equal to 0"),
+        ({"max_tokens": 10, "overlap": 10}, "must be smaller than max_tokens"),
         ({"max_tokens": 0}, "greater than or equal to 1"),
+        ({"max_tokens": 2.5}, "valid integer"),
         ({"max_chars": 0}, "greater than or equal to 1"),
+        ({"max_tokens": 10, "min_tokens": 6}, "at most half of max_tokens"),
         ({"chunk_size": 100}, "Extra inputs are not permitted"),
-        ({"prefix": "title"}, "Input should be 'none' or 'breadcrumb'"),
-    ],
-    ids=str,
-)
-def test_settings_that_cannot_be_meant_are_refused(kind, given, problem):
-    """An overlap as large as the window looped for ever in litellm#38980 and pixeltable#1500."""
-    with pytest.raises(ValueError, match=problem):
-        CHUNKERS[kind](**given)
+        ({"language_factors": {"pt": 0}}, "must be from 0.1 to 20"),
+        ({"prefix": "path"}, "Input should be 'none'"),
+        ({"clean": {"html": True}}, "Extra inputs are not permitted"),
+    ):
+        if not set(given) & set(NOT_TAKEN.get(kind, ())):
+            with pytest.raises(ValueError, match=problem):
+                declared(kind, **given)
+
+
+@pytest.mark.parametrize("kind", NOT_TAKEN)
+def test_a_parameter_that_a_strategy_cannot_honour_is_refused(kind):
+    meant = {"overlap": 5, "prefix": "breadcrumb", "min_tokens": 5}
+    meant |= {"clean": {"invisible": True}, "neighbours": {"before": 1}}
+    needed = {"spans": {"kind": "recursive"}} if kind == "late" else {}
+    for name in NOT_TAKEN[kind]:
+        with pytest.raises(ValueError, match=name):
+            CHUNKERS[kind].model_validate({**needed, name: meant[name]})
 
 
 def test_a_strategy_is_registered_under_its_kind():
-    assert {kind: chunker.kind for kind, chunker in CHUNKERS.items()} == {
-        "fixed": "fixed",
-        "recursive": "recursive",
-        "heading": "heading",
-    }
-    assert {kind: chunker().prefix for kind, chunker in CHUNKERS.items()} == {
-        "fixed": "none",
-        "recursive": "none",
-        "heading": "breadcrumb",
-    }
+    assert {kind: chunker.kind for kind, chunker in CHUNKERS.items()} == {k: k for k in CHUNKERS}
 
 
 def test_the_registry_is_light_to_import():
@@ -374,3 +295,85 @@ def test_the_registry_is_light_to_import():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"tokenizers", "onnxruntime", "lancedb", "polars", "dagster"} & set(loaded)
+
+
+# separators
+
+
+def test_own_separators_are_tried_in_their_order(words):
+    text = "one two; three four. five six; seven"
+    chunker = CHUNKERS["recursive"](max_tokens=5, separators=(". ", "; "))
+    assert [c.text for c in chunker.chunks(Document(text, [], words))] == [
+        "one two; three four.", "five six; seven",
+    ]  # fmt: skip
+
+
+def test_a_separator_that_opens_something_begins_the_next_chunk(words):
+    text = "Intro here.\n## One\nText of one.\n## Two\nText of two."
+    chunker = CHUNKERS["recursive"](max_tokens=6, preset="markdown")
+    assert [c.text for c in chunker.chunks(Document(text, [], words))] == [
+        "Intro here.", "## One\nText of one.", "## Two\nText of two.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"separators": ["x"], "preset": "go"}, "not both"),
+        ({"separators": [""]}, "empty"),
+        ({"preset": "cobol"}, "Input should be"),
+    ],
+)
+def test_separators_that_cannot_be_meant_are_refused(given, problem):
+    with pytest.raises(ValueError, match=problem):
+        CHUNKERS["recursive"](**given)
+
+
+# units
+
+
+@pytest.mark.parametrize("overlap", [{}, {"overlap_sentences": 1}, {"overlap": 9}])
+def test_no_sentence_that_fits_is_torn(words, overlap):
+    long, short = "Gamma " + "three " * 40 + "end.", "Hi."
+    for text in (f"{short} {long} Delta.", f"{long} {short} {long} {short} {short} {long}"):
+        chunker = CHUNKERS["sentence"](max_tokens=45, **overlap)
+        for chunk in chunker.chunks(Document(text, [], words)):
+            assert chunk.text.startswith(("Hi", "Gamma", "Delta"))
+            assert chunk.text.endswith(".")
+
+
+def test_a_sentence_that_fits_no_chunk_begins_in_the_chunk_before_it(words):
+    text = "Hi. " + "word " * 100 + "end."
+    chunks = list(CHUNKERS["sentence"](max_tokens=20).chunks(Document(text, [], words)))
+    assert chunks[0].n_tokens == 20
+
+
+# another budget
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_what_is_measured_against_the_budget_goes_along_with_it(kind):
+    chunker = declared(kind, max_tokens=100, max_chars=400, min_tokens=20, overlap=10)
+    half, double = chunker.within(chunker.max_tokens // 2), chunker.within(2 * chunker.max_tokens)
+    for name in ("overlap", "min_tokens", "max_chars"):
+        size = getattr(chunker, name)
+        assert getattr(half, name) == (size and size // 2)
+        assert getattr(double, name) == (size and 2 * size)
+
+
+@pytest.mark.parametrize("kind", OWN)
+@pytest.mark.parametrize("given", ["200", 200.0])
+def test_a_size_is_a_whole_number(kind, given):
+    with pytest.raises(ValueError, match="valid integer"):
+        declared(kind, max_tokens=given)
+
+
+def test_yes_is_no_size():
+    with pytest.raises(ValueError, match="valid integer"):
+        RecursiveChunker(max_tokens=True)
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_language_is_named_by_its_code(kind):
+    with pytest.raises(ValueError, match="'english' is not an ISO 639-1 code"):
+        declared(kind, max_tokens=100, language_factors={"english": 2})
