@@ -28,7 +28,7 @@ from chunking_assets.chunk_embeddings.build import update_index
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import CHUNKS, cell, update_chunk_sets
 from chunking_assets.config import Config
-from chunking_assets.embedding_models.model import Embedder, Tokenizer
+from chunking_assets.embedding_models.loaded import Models
 from chunking_assets.errors import CorpusError
 from chunking_assets.parsed_elements.build import update_documents
 from chunking_assets.retrieval.open import open_strategy
@@ -42,6 +42,7 @@ from evals.retrieval_scores.spans import Convention, Passage, Span
 COLLECTION = "corpora"
 RESAMPLES, SEED = 10_000, 20_260_101
 LEAST_WIDTH = 120
+MODEL = "e5-small"
 CONVENTIONS: tuple[Convention, ...] = ("half-open", "touching")
 
 PUBLISHED = [
@@ -54,7 +55,7 @@ PUBLISHED = [
 Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024."""
 
 CONFIGURATION: dict[str, dict[str, dict[str, Any]]] = {
-    "embedding_models": {"e5-small": {"kind": "e5-small"}},
+    "embedding_models": {MODEL: {"kind": "e5-small"}},
     "chunkers": {
         "fixed-200@1": {"kind": "fixed", "max_tokens": 200},
         "recursive-200@1": {"kind": "recursive", "max_tokens": 200},
@@ -117,7 +118,7 @@ def configure(folder: Path, workspace: Path, chunkers: Sequence[str]) -> Config:
         "strategies": {
             f"{chunker.partition('@')[0]}-{profile}": {
                 "chunker": chunker,
-                "model": "e5-small",
+                "model": MODEL,
                 "profile": profile,
             }
             for chunker in chosen
@@ -136,28 +137,18 @@ class Run:
     def __init__(self, config: Config, seconds: Seconds, bar: Bar) -> None:
         self.config, self.workspace = config, Workspace(config.home)
         self.seconds, self.bar = seconds, bar
-        self.model = config.embedding_models["e5-small"]
-        self._tokenizer: Tokenizer | None = None
-        self._embedder: Embedder | None = None
-
-    def tokenizer(self, _: str = "") -> Tokenizer:
-        self._tokenizer = self._tokenizer or self.model.tokenizer(self.workspace.models)
-        return self._tokenizer
-
-    def embedder(self, _: str = "") -> Embedder:
-        self._embedder = self._embedder or self.model.embedder(self.workspace.models)
-        return self._embedder
+        self.models = Models(config.embedding_models, self.workspace)
 
     def index(self) -> None:
         config, collection = self.config, self.config.collections[COLLECTION]
         with self.seconds.stage("load the model"):
-            self.tokenizer()
-            self.embedder()
+            self.models.tokenizer(MODEL)
+            self.models.embedder(MODEL)
         with self.seconds.stage("parse"):
             update_documents(self.workspace, COLLECTION, COLLECTION, collection, config.root)
         for version in config.chunker_versions.values():
             with self.seconds.stage(f"chunk {version.name}"):
-                update_chunk_sets(self.workspace, COLLECTION, [version], self.tokenizer)
+                update_chunk_sets(self.workspace, COLLECTION, [version], self.models)
             for index in config.indexes_of(version.name):
                 self._embed(index)
 
@@ -168,7 +159,7 @@ class Run:
             self.bar.update(task, completed=done, total=total)
 
         with self.seconds.stage(f"embed {index.name}"):
-            update_index(self.workspace, index, [COLLECTION], self.embedder, progress)
+            update_index(self.workspace, index, [COLLECTION], self.models.embedder, progress)
         self.bar.remove_task(task)
 
     def chunks(self, version: str) -> pl.DataFrame:
@@ -180,7 +171,7 @@ class Run:
         self, strategy: Strategy, questions: Sequence[Question], convention: Convention
     ) -> dict[str, np.ndarray]:
         """Each metric at the profile's own limits, per question."""
-        reader = open_strategy(self.workspace, strategy, self.embedder)
+        reader = open_strategy(self.workspace, strategy, lambda: self.models.embedder(MODEL))
         task = self.bar.add_task(f"ask {strategy.name}", total=len(questions))
         values: dict[str, list[float]] = {}
         with self.seconds.stage(f"ask {strategy.name}"):
