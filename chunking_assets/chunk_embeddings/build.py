@@ -9,18 +9,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
-from chunking_assets.chunk_embeddings.vector_cache import (
+from chunking_assets.chunk_embeddings.late import check_late, embed_late
+from chunking_assets.chunk_embeddings.version import IndexVersion
+from chunking_assets.chunk_sets.build import CHUNKS, cell
+from chunking_assets.chunk_sets.late import LateChunker
+from chunking_assets.chunk_sets.rows import EMBED_TEXT
+from chunking_assets.embedding_models.model import Embedder, ModelIdentity, Progress
+from chunking_assets.embedding_models.vector_cache import (
+    VECTORS,
     Embedded,
     VectorCache,
     embed_through_cache,
     vec_key,
 )
-from chunking_assets.chunk_embeddings.version import IndexVersion
-from chunking_assets.chunk_sets.build import CHUNKS, cell
-from chunking_assets.embedding_models.model import Embedder, ModelIdentity, Progress
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.raw_documents.changes import ChangeSet, compare
@@ -31,8 +36,6 @@ if TYPE_CHECKING:
 
 EMBEDDED_CHUNKS = "embedded_chunks"
 FINGERPRINTS = "embedding_model_fingerprints"
-VECTORS = "vectors"
-"""The folder of the vector caches, below the workspace's caches."""
 
 EMBEDDED_CHUNKS_SCHEMA = pl.Schema(
     {
@@ -45,6 +48,7 @@ EMBEDDED_CHUNKS_SCHEMA = pl.Schema(
         "n_windows": pl.Int64,
     }
 )
+"""One row a chunk. `vec_key` is null and `n_windows` 0 where a chunk is only read, not searched."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def _update(
     embedder: Callable[[str], Embedder],
     progress: Progress | None,
 ) -> list[IndexUpdate]:
+    check_late(index)
     _forget_a_lost_table(workspace, index)
     plans = [_plan(workspace, index, shard) for shard in shards]
     if any(plan.stale for plan in plans):
@@ -175,18 +180,32 @@ def _embed_and_replace(
     chunks = workspace.table(CHUNKS).read(cell(plan.index.chunker_version.name, plan.shard))
     assert chunks is not None
     chunks = chunks.filter(pl.col("doc_id").is_in(plan.changes.redo)).with_columns(
-        embed_text=pl.col("prefix") + pl.col("text"), shard=pl.lit(plan.shard)
+        embed_text=EMBED_TEXT, shard=pl.lit(plan.shard), index_version=pl.lit(plan.index.name)
     )
-    texts = chunks["embed_text"].to_list()
+    searched, read_only = chunks.filter("searched"), chunks.filter(~pl.col("searched"))
     identity = embedder.identity
     cache = VectorCache(workspace.caches / VECTORS, identity.fingerprint, identity.dimensions)
-    plan.embedded = embed_through_cache(embedder, cache, texts, "passage", progress)
+    keys: list[str]
+    if isinstance(plan.index.chunker_version.chunker, LateChunker):
+        keys, plan.embedded = embed_late(
+            workspace, plan.index, plan.shard, searched, embedder, cache, progress
+        )
+    else:
+        texts = searched["embed_text"].to_list()
+        keys = [vec_key(identity, "passage", text) for text in texts]
+        plan.embedded = embed_through_cache(embedder, cache, texts, "passage", progress)
     n_tokens = plan.embedded.n_tokens
-    chunks = chunks.with_columns(
-        vec_key=pl.Series([vec_key(identity, "passage", t) for t in texts], dtype=pl.String),
-        n_tokens=pl.Series(n_tokens, dtype=pl.Int64),
-        n_windows=pl.Series([-(-n // identity.max_tokens) for n in n_tokens], dtype=pl.Int64),
-        index_version=pl.lit(plan.index.name),
+    # In one order: the vectors are those of the first rows.
+    chunks = pl.concat(
+        [
+            _embedded(searched, keys, n_tokens, [-(-n // identity.max_tokens) for n in n_tokens]),
+            _embedded(
+                read_only,
+                [None] * read_only.height,
+                embedder.count_tokens(read_only["embed_text"].to_list()),
+                [0] * read_only.height,
+            ),
+        ]
     )
     # A table without a ledger may hold anything: then the whole shard is replaced.
     owned = None if plan.new else sorted({*plan.changes.redo, *plan.changes.removed})
@@ -194,16 +213,33 @@ def _embed_and_replace(
     plan.rows = chunks.select(EMBEDDED_CHUNKS_SCHEMA.names())
 
 
+def _embedded(
+    chunks: pl.DataFrame,
+    keys: Sequence[str | None],
+    n_tokens: Sequence[int],
+    n_windows: Sequence[int],
+) -> pl.DataFrame:
+    return chunks.with_columns(
+        vec_key=pl.Series(keys, dtype=pl.String),
+        n_tokens=pl.Series(n_tokens, dtype=pl.Int64),
+        n_windows=pl.Series(n_windows, dtype=pl.Int64),
+    )
+
+
 def _lance_rows(chunks: pl.DataFrame, embedded: Embedded) -> "pa.Table":
+    """The rows as LanceDB stores them; those after the last vector have none."""
     import pyarrow as pa
 
     rows = chunks.select(
         "chunk_id", "shard", "doc_id", "ordinal", "start", "end", "prefix", "text", "embed_text",
-        "heading_path", "n_tokens", "vec_key",
+        "heading_path", "level", "parent_id", "searched", "n_tokens", "vec_key",
     ).to_arrow()  # fmt: skip
-    dimensions = embedded.vectors.shape[1]
+    found, dimensions = embedded.vectors.shape
+    missing = chunks.height - found
+    values = np.concatenate([embedded.vectors, np.zeros((missing, dimensions), np.float32)])
+    mask = pa.array([False] * found + [True] * missing, pa.bool_())
     vectors = pa.FixedSizeListArray.from_arrays(
-        pa.array(embedded.vectors.reshape(-1), pa.float32()), dimensions
+        pa.array(values.reshape(-1), pa.float32()), dimensions, mask=mask
     )
     return rows.append_column("vector", vectors)
 

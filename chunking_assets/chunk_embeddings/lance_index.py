@@ -94,7 +94,7 @@ class LanceIndex:
                     .when_matched_update_all(where=f"target.{CHECK} != source.{CHECK}")
                     .when_not_matched_insert_all()
                     .when_not_matched_by_source_delete(scope)
-                    .execute(source)
+                    .execute(source, on_bad_vectors="null")  # checked above; null is not bad
                 )
             return True
 
@@ -227,6 +227,9 @@ class LanceIndex:
                 pa.field("text", pa.string()),
                 pa.field(TEXT, pa.string()),
                 pa.field("heading_path", pa.list_(pa.string())),
+                pa.field("level", pa.int64()),
+                pa.field("parent_id", pa.string()),
+                pa.field("searched", pa.bool_()),
                 pa.field("n_tokens", pa.int64()),
                 pa.field("vec_key", pa.string()),
                 pa.field(VECTOR, pa.list_(pa.float32(), self._dimensions)),
@@ -269,9 +272,19 @@ def _check_scope(
 
 
 def _check_vectors(rows: "pa.Table", index_version: str) -> None:
-    """LanceDB stores infinite and zero vectors and never finds them again: refuse them here."""
-    import numpy as np
+    """LanceDB stores infinite and zero vectors and never finds them again: refuse them here.
 
+    A chunk that is not searched has none.
+    """
+    import numpy as np
+    import pyarrow.compute as pc
+
+    if pc.any(pc.not_equal(rows[VECTOR].is_valid(), rows["searched"])).as_py():
+        raise CorpusError(
+            f"a searched chunk of {index_version} has no vector, or one that is only read has one. "
+            "Nothing was written."
+        )
+    rows = rows.filter(rows["searched"])
     if rows.num_rows == 0:
         return
     vectors = rows[VECTOR].combine_chunks()

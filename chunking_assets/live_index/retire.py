@@ -8,7 +8,7 @@ from collections.abc import Collection as Shards
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
-from chunking_assets.chunk_sets.build import CHUNKS
+from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS
 from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
 from chunking_assets.workspace import Workspace
 
@@ -22,16 +22,17 @@ def undeclared_shards(workspace: Workspace, declared: Shards[str]) -> list[str]:
 
 def retire_shards(workspace: Workspace, shards: Shards[str]) -> None:
     """Drop every row of these shards; running again after a crash finishes the work."""
-    embedded, chunks = workspace.table(EMBEDDED_CHUNKS), workspace.table(CHUNKS)
+    embedded = workspace.table(EMBEDDED_CHUNKS)
     for partition in embedded.partitions():
         if _shard(partition) in shards:
             _drop_rows(workspace, *partition.split("|"))
             embedded.remove(partition)
-    for partition in chunks.partitions():
-        if _shard(partition) in shards:
-            chunks.remove(partition)
-            for asset in ("chunk_sets", "chunk_embeddings"):
-                workspace.stamps.remove(asset, partition)
+    for table in (workspace.table(EXCLUDED_SPANS), workspace.table(CHUNKS)):
+        for partition in table.partitions():
+            if _shard(partition) in shards:
+                table.remove(partition)
+                for asset in ("chunk_sets", "chunk_embeddings"):
+                    workspace.stamps.remove(asset, partition)
     for shard in shards:
         for name in (ELEMENTS, DOCUMENTS):
             workspace.table(name).remove(shard)

@@ -9,7 +9,8 @@ class Hit:
 
     `score` orders hits within one result and means something only there; `vector_score` is the
     cosine with the question, `bm25_score` the full-text score; None where that arm was not asked.
-    `n_tokens` are the tokens the index's model reads for the chunk, prefix included.
+    `n_tokens` are the tokens the index's model reads for the chunk, prefix included. `level` is 0
+    for the finest size of an index with several; `parent_id` names the chunk around this one.
     """
 
     chunk_id: str
@@ -24,6 +25,8 @@ class Hit:
     score: float
     vector_score: float | None = None
     bm25_score: float | None = None
+    level: int = 0
+    parent_id: str | None = None
 
     @property
     def rank_key(self) -> tuple[float, str, int, str]:
@@ -36,7 +39,8 @@ class Passage:
     """What is handed on: one or more spans of one document that follow each other.
 
     `spans` are code-point offsets into the canonical text, half-open; `text` is their content,
-    joined by a blank line where white space lies between two of them.
+    joined by a blank line where white space lies between two of them. `n_tokens` are those of its
+    chunks, without chunks that lie inside another one.
     """
 
     doc_id: str

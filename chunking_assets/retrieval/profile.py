@@ -1,11 +1,14 @@
 """A retrieval profile: which steps answer a question, with which settings."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 IMPLEMENTATION = 1
 """Raised when the same profile would answer the same question otherwise."""
+
+ADDED_STEPS = frozenset(("dedupe", "parents"))
+"""Steps that profiles declared before did not know."""
 
 
 class RetrievalProfile(BaseModel):
@@ -16,7 +19,9 @@ class RetrievalProfile(BaseModel):
     hands to fusion, and the most that any score looks at; `vector_weight` the share of the vector
     arm in the fused score; `cut` drops a hit scoring below that share of the best hit;
     `token_budget` bounds the context in tokens of the index's own model; `merge` joins chunks that
-    touch or overlap in the same document.
+    touch or overlap in the same document. `dedupe` drops a hit of which better hits cover at least
+    that share; `parents` puts a parent in place of its children if at least that share of them
+    were chosen.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,9 +33,17 @@ class RetrievalProfile(BaseModel):
     cut: float | None = Field(default=None, gt=0, lt=1)
     token_budget: int | None = Field(default=None, ge=1)
     merge: bool = True
+    dedupe: float | None = Field(default=None, gt=0, le=1)
+    parents: float | None = Field(default=None, gt=0, le=1)
 
     @model_validator(mode="after")
     def _enough_candidates(self) -> "RetrievalProfile":
         if self.candidates < self.k:
             raise ValueError(f"candidates ({self.candidates}) must be at least k ({self.k})")
         return self
+
+    def declaration(self) -> dict[str, Any]:
+        """What makes it this profile: without added steps that are off, so that one declared
+        before they came is still the same."""
+        off = {step for step in ADDED_STEPS if getattr(self, step) is None}
+        return self.model_dump(mode="json", exclude=off)

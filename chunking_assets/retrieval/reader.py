@@ -1,7 +1,7 @@
 """The reader of an index: the one way questions are answered, in production and in the scores.
 
-A strategy's profile composes the steps: search, fuse, select, merge. The reader holds the table at
-the version its tag names and follows the tag when the index is published anew.
+A strategy's profile composes the steps: search, fuse, dedupe, select, parents, merge. The reader
+holds the table at the version its tag names and follows the tag when the index is published anew.
 """
 
 import time
@@ -12,8 +12,10 @@ from threading import Lock
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.embedding_models.model import Embedder
 from chunking_assets.errors import CorpusError
+from chunking_assets.retrieval.dedupe import dedupe
 from chunking_assets.retrieval.fuse import fuse
 from chunking_assets.retrieval.hit import Hit, Passage
+from chunking_assets.retrieval.parents import with_parents
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.search import SearchArms
 from chunking_assets.retrieval.select import merge, select
@@ -81,12 +83,21 @@ class Reader:
         A `token_budget` given here replaces the profile's k: as many chunks as fit.
         """
         profile = self.profile
-        if token_budget is not None:
-            return select(ranked, cut=profile.cut, token_budget=token_budget)
-        return select(ranked, k=k or profile.k, cut=profile.cut, token_budget=profile.token_budget)
+        if token_budget is None:
+            k, token_budget = k or profile.k, profile.token_budget
+        else:
+            k = None
+        if profile.dedupe is not None:
+            ranked = dedupe(ranked, profile.dedupe)
+        hits = select(ranked, k=k, cut=profile.cut, token_budget=token_budget)
+        if profile.parents is not None:
+            hits = with_parents(hits, profile.parents, self._arms().families, token_budget)
+        return hits
 
     def passages(self, hits: list[Hit]) -> list[Passage]:
-        return merge(hits, adjacent=self.profile.merge)
+        if not self.profile.merge:
+            return merge(hits, adjacent=False)
+        return merge(hits, neighbours=self._arms().neighbours(hits))
 
     def _embed(self) -> Embedder:
         with self._lock:

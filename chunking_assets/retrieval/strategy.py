@@ -23,7 +23,7 @@ class Strategy:
             "strategy",
             self.index.chunker_version.digest,
             self.index.model.declaration(),
-            self.profile.model_dump(mode="json"),
+            self.profile.declaration(),
         )
 
     @property

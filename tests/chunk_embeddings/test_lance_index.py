@@ -32,22 +32,25 @@ def rows(doc_id: str, words: list[str], shard: str = "docs", **changed: object) 
             "text": word,
             "embed_text": word,
             "heading_path": ["Guide", word],
+            "level": 0,
+            "parent_id": None,
+            "searched": True,
             "n_tokens": 3,
             "vec_key": f"key of {word}",
             **changed,
         }
         for ordinal, word in enumerate(words)
     ]
-    schema = pa.schema(
-        [
-            (name, pa.int64() if name in ("ordinal", "start", "end", "n_tokens") else
-             pa.large_list(pa.large_string()) if name == "heading_path" else pa.large_string())
-            for name in (
-                "chunk_id", "shard", "doc_id", "ordinal", "start", "end", "prefix", "text",
-                "embed_text", "heading_path", "n_tokens", "vec_key",
-            )
-        ]
-    )  # fmt: skip
+    kinds = {
+        **dict.fromkeys(("ordinal", "start", "end", "n_tokens", "level"), pa.int64()),
+        "heading_path": pa.large_list(pa.large_string()),
+        "searched": pa.bool_(),
+    }
+    names = [
+        "chunk_id", "shard", "doc_id", "ordinal", "start", "end", "prefix", "text", "embed_text",
+        "heading_path", "level", "parent_id", "searched", "n_tokens", "vec_key",
+    ]  # fmt: skip
+    schema = pa.schema([(name, kinds.get(name, pa.large_string())) for name in names])
     values = generator.normal(size=4 * len(words)).astype(np.float32)
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(values, pa.float32()), 4)
     return pa.Table.from_pylist(records, schema=schema).append_column("vector", vectors)
@@ -235,6 +238,28 @@ def test_a_vector_that_search_could_never_find_is_refused(index, values):
     with pytest.raises(CorpusError, match="vector of chunk docs/a#bad of document docs/a"):
         index.replace_documents(bad, "docs")
     assert not index.exists()
+
+
+def test_a_chunk_that_is_only_read_is_stored_without_a_vector(index):
+    child, parent = rows("docs/a", ["child"]), rows("docs/a", ["parent"], searched=False)
+    missing = pa.array([None], child["vector"].type)
+    parent = parent.set_column(parent.schema.get_field_index("vector"), "vector", missing)
+    index.replace_documents(pa.concat_tables([child, parent]), "docs")
+    index.publish()
+    table = index.open_served()
+    query = table.search(np.ones(4, np.float32), vector_column_name="vector").limit(9)
+    assert [row["text"] for row in query.select(["text", "_distance"]).to_list()] == ["child"]
+    assert words(index) == ["child", "parent"]
+
+
+@pytest.mark.parametrize("searched", [True, False])
+def test_a_vector_stands_where_a_chunk_is_searched_and_nowhere_else(index, searched):
+    row = rows("docs/a", ["a"], searched=searched)
+    if searched:
+        missing = pa.array([None], row["vector"].type)
+        row = row.set_column(row.schema.get_field_index("vector"), "vector", missing)
+    with pytest.raises(CorpusError, match="Nothing was written"):
+        index.replace_documents(row, "docs")
 
 
 def test_a_repeated_row_is_stored_once_and_a_contradiction_refused(index):

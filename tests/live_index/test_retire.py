@@ -1,8 +1,11 @@
 from small_corpus import SmallCorpus, write_corpus
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
+from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS, cell
+from chunking_assets.chunk_sets.rows import CHUNKS_SCHEMA, EXCLUDED_SPANS_SCHEMA
 from chunking_assets.live_index.retire import retire_shards, undeclared_shards
 from chunking_assets.retrieval.open import open_strategy
+from chunking_assets.workspace import Workspace
 
 DOCUMENTS = {f"{n}.md": f"Document {n} is about subject {n} and nothing else." for n in range(8)}
 BOTH = {
@@ -49,3 +52,13 @@ def test_retiring_twice_changes_nothing(tmp_path):
     version = LanceIndex(both.workspace, "recursive-20@1+hash").served_version()
     retire_shards(both.workspace, ["other"])
     assert LanceIndex(both.workspace, "recursive-20@1+hash").served_version() == version
+
+
+def test_what_was_left_out_of_a_retired_shard_goes_with_its_chunks(tmp_path):
+    workspace = Workspace(tmp_path)
+    for table, schema in ((CHUNKS, CHUNKS_SCHEMA), (EXCLUDED_SPANS, EXCLUDED_SPANS_SCHEMA)):
+        for shard in ("gone", "kept"):
+            workspace.table(table).replace(schema.to_frame(), cell("clean@1", shard))
+    retire_shards(workspace, ["gone"])
+    for table in (CHUNKS, EXCLUDED_SPANS):
+        assert workspace.table(table).partitions() == ["clean@1|kept"]
