@@ -37,7 +37,7 @@ def test_a_question_is_read_with_its_file_relative_to_the_project(tmp_path: Path
             language="en",
             tags=("contract", "exact"),
             answerable=True,
-            evidence=(Quote("handbook/contract.md", "30 days written notice"),),
+            evidence=((Quote("handbook/contract.md", "30 days written notice"),),),
             file="questions.yaml",
         )
     ]
@@ -61,7 +61,7 @@ def test_questions_keep_the_order_of_files_and_of_entries(tmp_path: Path) -> Non
 def test_doc_ids_are_composed_as_the_listing_composes_them(tmp_path: Path) -> None:
     text = ANSWERABLE.replace("contract.md", "contrat\u0065\u0301.md")
     (question,) = load_questions([write(tmp_path, text)], tmp_path)
-    assert question.evidence[0].doc_id == "handbook/contrat\u00e9.md"
+    assert question.evidence[0][0].doc_id == "handbook/contrat\u00e9.md"
 
 
 def test_an_id_used_in_two_files_names_both(tmp_path: Path) -> None:
@@ -79,6 +79,7 @@ def test_an_id_used_in_two_files_names_both(tmp_path: Path) -> None:
         ("question: ' '", "question: What is the notice period?", "question: "),
         ("quote: ' '", "quote: 30 days written notice", "evidence.0.quote: "),
         ("qoute: x", "quote: 30 days written notice", "evidence.0.qoute: unknown key"),
+        ("", "doc_id: handbook/contract.md, ", "evidence.0.doc_id: is missing"),
         ("answerable: false\n    tags: []", "tags: [contract, exact]", "but has evidence"),
     ],
 )
@@ -131,3 +132,53 @@ def test_bytes_that_are_not_text_are_one_error(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_bytes(b"questions: \xff\xfe\x80")
     with pytest.raises(CorpusError, match=r"bad.yaml"):
         load_questions([tmp_path / "bad.yaml"], tmp_path)
+
+
+ALTERNATIVES = """
+questions:
+  - id: q
+    question: Who
+    language: en
+    evidence:
+      - any_of:
+          - {doc_id: a/x.md, quote: one}
+          - {doc_id: a/y.md, quote: two, occurrence: 3}
+"""
+
+
+def test_alternatives_share_a_slot(tmp_path: Path) -> None:
+    (question,) = load_questions([write(tmp_path, ALTERNATIVES)])
+    assert question.evidence == ((Quote("a/x.md", "one"), Quote("a/y.md", "two", 3)),)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead_of", "said"),
+    [
+        ("", "          - {doc_id: a/x.md, quote: one}\n", "evidence.0.any_of: List should have"),
+        ("qoute: one", "quote: one", "evidence.0.any_of.0.qoute: unknown key"),
+        ("doc_id: a/z.md\n        any_of:", "any_of:", "evidence.0.doc_id: stands beside any_of"),
+        ("occurrence: 0", "occurrence: 3", "evidence.0.any_of.1.occurrence: "),
+        (
+            "{doc_id: a/x.md, quote: one}",
+            "{doc_id: a/y.md, quote: two, occurrence: 3}",
+            "evidence.0.any_of.1: is said twice",
+        ),
+    ],
+)
+def test_a_mistake_in_alternatives_names_its_key(
+    tmp_path: Path, written: str, instead_of: str, said: str
+) -> None:
+    assert instead_of in ALTERNATIVES
+    message = refused(tmp_path, ALTERNATIVES.replace(instead_of, written, 1))
+    assert message.startswith("questions.yaml: question 'q': ")
+    assert said in message
+
+
+def test_a_question_is_approved_unless_it_says_draft(tmp_path: Path) -> None:
+    draft = ANSWERABLE.replace("answer: 30 days.", "status: draft")
+    (approved,) = load_questions([write(tmp_path, ANSWERABLE, "a.yaml")])
+    (drafted,) = load_questions([write(tmp_path, draft, "b.yaml")])
+    assert (approved.status, drafted.status) == ("approved", "draft")
+    assert "status: Input should be 'draft' or 'approved'" in refused(
+        tmp_path, draft.replace("draft", "done")
+    )
