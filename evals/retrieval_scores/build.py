@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, VECTORS, ledger
-from chunking_assets.chunk_embeddings.vector_cache import CachedQueries
+from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
 from chunking_assets.embedding_models.model import Embedder, Progress
+from chunking_assets.embedding_models.vector_cache import VECTORS, CachedQueries
 from chunking_assets.keys import digest
 from chunking_assets.retrieval.hit import Hit
 from chunking_assets.retrieval.open import open_strategy
@@ -17,6 +17,7 @@ from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
 from evals.gold_questions.build import Gold, read_gold
 from evals.retrieval_scores.cutoff import Cutoff
+from evals.retrieval_scores.registry import METRICS
 from evals.retrieval_scores.score import evidence_by_question, score_question
 from evals.retrieval_scores.spans import Passage
 
@@ -95,16 +96,7 @@ def update_retrieval_scores(
         CorpusError: the gold questions or the index are not there yet.
     """
     gold = read_gold(workspace)
-    indexed = [
-        (shard, manifest.version)
-        for shard in shards
-        if (
-            manifest := workspace.table(EMBEDDED_CHUNKS).manifest(
-                ledger(strategy.index.name, shard)
-            )
-        )
-    ]
-    inputs = digest("retrieval_scores", SCORER, strategy.digest, gold.content, indexed)
+    inputs = scores_inputs(workspace, strategy, shards, gold)
     table = workspace.table(RETRIEVAL_SCORES)
     asked = 0
     if again or scored_from(workspace, strategy.name) != inputs:
@@ -116,11 +108,38 @@ def update_retrieval_scores(
         scores, retrieved, served, asked = _ask(reader, strategy, gold, progress)
         workspace.table(RETRIEVED_CHUNKS).replace(retrieved, strategy.name, version=inputs)
         workspace.table(SERVED_PASSAGES).replace(served, strategy.name, version=inputs)
-        details = {"golden_version": gold.version}
-        table.replace(scores, strategy.name, version=inputs, details=details)
+        table.replace(scores, strategy.name, version=inputs, details=measurement(gold.version))
     rows = table.read(strategy.name)
     assert rows is not None
     return ScoresUpdate(strategy.name, inputs, rows.height, asked, _means(rows))
+
+
+def measurement(golden_version: str) -> dict[str, object]:
+    """What scores must have in common to be compared: kept with each strategy's."""
+    return {
+        "golden_version": golden_version,
+        "scorer": SCORER,
+        "cutoffs": list(CUTOFFS),
+        "metrics": sorted(METRICS),
+    }
+
+
+def scores_inputs(
+    workspace: Workspace, strategy: Strategy, shards: Sequence[str], gold: Gold
+) -> str:
+    """The version that a strategy's scores have if they are of the index and questions as they are
+    now."""
+    indexed = [
+        (shard, manifest.version)
+        for shard in shards
+        if (
+            manifest := workspace.table(EMBEDDED_CHUNKS).manifest(
+                ledger(strategy.index.name, shard)
+            )
+        )
+    ]
+    measured = measurement(gold.version)
+    return digest("retrieval_scores", measured, strategy.digest, gold.content, indexed)
 
 
 def scored_from(workspace: Workspace, strategy: str) -> str | None:

@@ -7,7 +7,7 @@ COVERED = 0.9
 
 
 def hit(retrieval: Retrieval, covered: float = COVERED) -> float:
-    """1 if every quote is covered to at least `covered` of its characters, else 0.
+    """1 if every slot's best covered quote is, to at least `covered` of its characters, else 0.
 
     All passages count together, so evidence cut by a chunk border is a hit when both halves are
     there. Elsewhere a hit (trec_eval's `success.k`) is *any* relevant chunk; with one quote that

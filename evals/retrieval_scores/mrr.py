@@ -7,7 +7,7 @@ RELEVANT = 0.5
 
 
 def mrr(retrieval: Retrieval, relevant: float = RELEVANT) -> float:
-    """1 / rank of the first passage that holds `relevant` of any quote; 0 if none does.
+    """1 / rank of the first passage that holds `relevant` of any quote or alternative; 0 if none.
 
     Relevance is judged passage by passage: chunks shorter than half a quote are never relevant,
     so a strategy of very small chunks is better compared by recall within a token budget.

@@ -13,7 +13,8 @@ def ndcg(retrieval: Retrieval, relevant: float = RELEVANT) -> float:
     passage with the same quote gains nothing. The ideal places quote i at rank i, whatever the
     chunks are, so strategies are measured against the same ideal; the i-th quote found therefore
     never gains more than at rank i, and one passage that holds everything scores 1, not more.
-    Quotes never found count in the ideal even beyond k.
+    Quotes never found count in the ideal even beyond k. Alternatives count as one quote, found with
+    the first of them.
 
     Elsewhere every relevant *chunk* gains and the ideal holds all relevant chunks of the index,
     so overlapping chunks change the scale. Where each quote lies in one passage of its own and k

@@ -47,7 +47,7 @@ def precision_omega(
     if not holding:
         return 0.0
     paid = sum(map(len, union([*holding, *everything.gold])))
-    return everything.covered_chars / paid
+    return everything.covered(everything.gold) / paid
 
 
 def _holding(

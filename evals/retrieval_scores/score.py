@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from evals.retrieval_scores.registry import METRICS
-from evals.retrieval_scores.spans import Convention, Evidence, Passage, Retrieval, Span
+from evals.retrieval_scores.spans import AnyOf, Convention, Evidence, Passage, Retrieval, Slot, Span
 
 
 def score_question(
@@ -16,7 +16,7 @@ def score_question(
     """Scores by (metric, cutoff); always finite, and 0 where nothing was retrieved.
 
     `passages_by_cutoff` holds, best first, the passages within each cutoff;
-    `evidence` holds for each quote its occurrences.
+    `evidence` holds for each slot a quote's occurrences, or alternatives.
 
     Raises:
         ValueError: there is no evidence: stale and unanswerable questions have no such scores.
@@ -34,18 +34,26 @@ def score_question(
     }
 
 
-def evidence_by_question(gold_evidence: pl.DataFrame) -> dict[str, list[list[Span]]]:
+def evidence_by_question(gold_evidence: pl.DataFrame) -> dict[str, list[Slot]]:
     """The `gold_evidence` rows as `score_question` wants them, by question id.
 
-    Questions with a quote that was not found are left out: they are stale.
+    An alternative that was not found is left out, and so is a question with a slot without any:
+    it is stale.
     """
-    rows = gold_evidence.sort("question_id", "evidence", "occurrence")
-    stale = set(rows.filter(pl.col("start").is_null())["question_id"])
-    quotes: dict[str, dict[int, list[Span]]] = {}
-    for question, number, doc_id, start, end in rows.select(
-        "question_id", "evidence", "doc_id", "start", "end"
+    rows = gold_evidence.sort("question_id", "evidence", "alternative", "occurrence")
+    slots: dict[str, dict[int, dict[int, list[Span]]]] = {}
+    for question, number, alternative, doc_id, start, end in rows.select(
+        "question_id", "evidence", "alternative", "doc_id", "start", "end"
     ).iter_rows():
-        if question not in stale:
-            occurrences = quotes.setdefault(question, {}).setdefault(number, [])
-            occurrences.append(Span(doc_id, start, end))
-    return {question: list(by_number.values()) for question, by_number in quotes.items()}
+        slot = slots.setdefault(question, {}).setdefault(number, {})
+        if start is not None:
+            slot.setdefault(alternative, []).append(Span(doc_id, start, end))
+    return {
+        question: [_slot(list(slot.values())) for slot in by_number.values()]
+        for question, by_number in slots.items()
+        if all(by_number.values())
+    }
+
+
+def _slot(alternatives: list[list[Span]]) -> Slot:
+    return AnyOf(alternatives) if len(alternatives) > 1 else alternatives[0]

@@ -49,13 +49,28 @@ class Passage:
         return self.end - self.start
 
 
-Evidence = Sequence[Sequence[Span]]
-"""Per quote its occurrences: any of them is the evidence."""
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Quotes of which one is enough, each by its occurrences."""
+
+    alternatives: Sequence[Sequence[Span]]
+
+
+Slot = Sequence[Span] | AnyOf
+"""A quote by its occurrences, any of which is the evidence, or alternatives to choose from."""
+
+Evidence = Sequence[Slot]
+"""What a question needs: every slot."""
 
 
 @dataclass(frozen=True)
 class Retrieval:
     """The passages one question was answered with, best first, and the evidence it needed.
+
+    Slots with alternatives count so that no score depends on which one a strategy happened to
+    find: such a slot weighs as many characters as its shortest alternative, and is covered to the
+    share to which its best covered one is. What was retrieved is relevant where it is of any
+    alternative.
 
     Raises:
         ValueError: there is no evidence, or a span of it is empty: nothing could be measured.
@@ -66,36 +81,74 @@ class Retrieval:
     convention: Convention = "half-open"
 
     def __post_init__(self) -> None:
-        if not self.evidence or not all(self.evidence):
+        slots = [_alternatives(slot) for slot in self.evidence]
+        if not slots or not all(alternatives and all(alternatives) for alternatives in slots):
             raise ValueError("a question without located evidence cannot be scored")
-        if any(span.start >= span.end for spans in self.evidence for span in spans):
+        if any(span.start >= span.end for slot in slots for spans in slot for span in spans):
             raise ValueError("an evidence span must hold at least one character")
 
     @cached_property
     def gold(self) -> tuple[Span, ...]:
-        """Of each quote the occurrence covered best; of equals the first in reading order."""
+        """Of each slot the alternative covered best; of equals the shortest, then the first."""
         return tuple(
-            max(sorted(spans, key=_position), key=self.coverage) for spans in self.evidence
+            max(sorted(slot, key=lambda span: (len(span), *_position(span))), key=self.coverage)
+            for slot in self._slots
         )
+
+    @cached_property
+    def _slots(self) -> list[list[Span]]:
+        """Per slot its alternatives, each as the occurrence covered best; of equals the first in
+        reading order."""
+        return [
+            [max(sorted(spans, key=_position), key=self.coverage) for spans in _alternatives(slot)]
+            for slot in self.evidence
+        ]
+
+    @cached_property
+    def _fixed(self) -> list[Span]:
+        """The slots without alternatives."""
+        return [slot[0] for slot in self._slots if len(slot) == 1]
+
+    @cached_property
+    def _choices(self) -> list[tuple[int, float]]:
+        """The slots with alternatives: characters each weighs, and the share covered."""
+        return [
+            (
+                min(len(span) for spans in _alternatives(slot) for span in spans),
+                max(map(self.coverage, chosen)),
+            )
+            for slot, chosen in zip(self.evidence, self._slots, strict=True)
+            if len(chosen) > 1
+        ]
 
     def coverage(self, span: Span) -> float:
         """The share of a span that all passages together cover, 0 to 1."""
         return _overlap(span, self._retrieved) / len(span)
 
+    def covered(self, spans: Iterable[Span]) -> int:
+        """How many characters of these spans all passages together cover, each counted once."""
+        return sum(_overlap(span, self._retrieved) for span in union(spans))
+
     @cached_property
     def gold_chars(self) -> int:
-        if self.convention == "touching":
-            return sum(map(len, self.gold))
-        return sum(map(len, union(self.gold)))
+        gold = self._fixed if self.convention == "touching" else union(self._fixed)
+        return sum(map(len, gold)) + sum(weight for weight, _ in self._choices)
 
     @cached_property
-    def covered_chars(self) -> int:
-        return sum(_overlap(span, self._retrieved) for span in union(self.gold))
+    def covered_chars(self) -> float:
+        """Of `gold_chars`, those covered."""
+        return self.covered(self._fixed) + sum(weight * share for weight, share in self._choices)
 
     @cached_property
-    def uncovered_chars(self) -> int:
-        gold = self.gold if self.convention == "touching" else union(self.gold)
-        return sum(len(span) - _overlap(span, self._retrieved) for span in gold)
+    def uncovered_chars(self) -> float:
+        gold = self._fixed if self.convention == "touching" else union(self._fixed)
+        missing = sum(len(span) - _overlap(span, self._retrieved) for span in gold)
+        return missing + sum(weight * (1 - share) for weight, share in self._choices)
+
+    @cached_property
+    def relevant_chars(self) -> int:
+        """Characters retrieved of any alternative, each counted once."""
+        return self.covered(span for slot in self._slots for span in slot)
 
     @cached_property
     def retrieved_chars(self) -> int:
@@ -107,17 +160,22 @@ class Retrieval:
         return union(self.passages)
 
     def first_ranks(self, share: float) -> list[int]:
-        """For each quote found, the rank (from 1) of the first passage to hold `share` of it."""
+        """For each slot found, the rank (from 1) of the first passage to hold `share` of one of its
+        alternatives."""
         ranks = (
             next(
                 (
                     rank
                     for rank, passage in enumerate(self.passages, start=1)
-                    if any(_overlap(span, [passage]) >= share * len(span) for span in spans)
+                    if any(
+                        _overlap(span, [passage]) >= share * len(span)
+                        for spans in _alternatives(slot)
+                        for span in spans
+                    )
                 ),
                 None,
             )
-            for spans in self.evidence
+            for slot in self.evidence
         )
         return sorted(rank for rank in ranks if rank is not None)
 
@@ -136,6 +194,10 @@ def union(spans: Iterable[Span | Passage]) -> list[Span]:
         else:
             merged.append(Span(span.doc_id, span.start, span.end))
     return merged
+
+
+def _alternatives(slot: Slot) -> Sequence[Sequence[Span]]:
+    return slot.alternatives if isinstance(slot, AnyOf) else [slot]
 
 
 def _position(span: Span | Passage) -> tuple[str, int, int]:

@@ -171,13 +171,13 @@ def test_evidence_rows_become_spans_and_stale_questions_are_left_out() -> None:
 
     rows = pl.DataFrame(
         [
-            ("q", 2, "a", 2, 30, 40),
-            ("q", 1, "b", 1, 5, 9),
-            ("q", 2, "a", 1, 10, 20),
-            ("stale", 1, "a", 1, 0, 5),
-            ("stale", 2, "a", 0, None, None),
+            ("q", 2, 1, "a", 2, 30, 40),
+            ("q", 1, 1, "b", 1, 5, 9),
+            ("q", 2, 1, "a", 1, 10, 20),
+            ("stale", 1, 1, "a", 1, 0, 5),
+            ("stale", 2, 1, "a", 0, None, None),
         ],
-        schema=["question_id", "evidence", "doc_id", "occurrence", "start", "end"],
+        schema=["question_id", "evidence", "alternative", "doc_id", "occurrence", "start", "end"],
         orient="row",
     )
     assert evidence_by_question(rows) == {
