@@ -11,6 +11,7 @@ from math import sqrt
 
 import numpy as np
 
+from evals.strategy_comparison.randomisation import sign_flip_p_values
 from evals.strategy_comparison.student import normal_quantile, t_quantile
 
 POWER = 0.8
@@ -27,6 +28,10 @@ class PairedDifference:
     Means, `difference` (strategy - baseline) and the interval are in the metric's own unit. A
     number that cannot be known is None: the means without a pair, the interval with less than two
     documents, the minimum detectable difference where no score differs.
+
+    `behind_best` is how far its mean is behind the best one, over the questions scored for all; 0
+    for the best itself. `p_behind` is how often strategies that are all equal would leave one that
+    far behind.
     """
 
     n_questions: int
@@ -37,8 +42,14 @@ class PairedDifference:
     ci_low: float | None
     ci_high: float | None
     p_value: float
+    p_randomisation: float
     p_best: float | None
+    behind_best: float | None
+    p_behind: float | None
     minimum_detectable_difference: float | None
+
+
+_NO_PAIR = PairedDifference(0, 0, None, None, None, None, None, 1.0, 1.0, None, None, None, None)
 
 
 def paired_bootstrap(
@@ -51,40 +62,55 @@ def paired_bootstrap(
     seed: int = 20_260_101,
     family: int = 1,
     lower_is_better: bool = False,
+    margin: float = 0.0,
+    ranked: np.ndarray | None = None,
 ) -> list[PairedDifference]:
     """Every strategy's paired difference to the baseline, in the order of the rows.
 
     `scores` is float64 (strategies, questions), NaN where a question was not scored; `documents`
     names the document of each question; `baseline` is a row. `family` is the number of
     comparisons among which a verdict is sought: the minimum detectable difference is what would
-    be found with 80 % power at the strictest level Holm's procedure may ask for.
+    be found with 80 % power at the strictest level Holm's procedure may ask for. `margin` is the
+    difference that the p-values are against. `ranked`, bool (strategies,), says which strategies
+    are ranked with one another; all of them if None.
 
     The interval is the percentile interval of the difference of means over questions, documents
     resampled with replacement, deviations widened by sqrt(D/(D-1)) · t/z: D documents resampled
     vary too little, the more so the fewer they are. `p_value` is two-sided, from the same
     distribution, one added to both counts; it is never below 2^(1-d), what a sign test over the d
-    documents that differ at all could give. `p_best` is the share of resamples in which the
-    strategy has the best mean over the questions scored for all; ties are shared.
+    documents that differ at all could give. `p_randomisation` is that of the randomisation test,
+    documents swapped whole. `p_best` is the share of resamples in which the strategy has the best
+    mean over the questions scored for all that are ranked; ties are shared. `p_behind` is the share
+    in which the best and the worst of strategies without any difference are as far apart, so that
+    it stays above 1 - `confidence` for all of equal strategies in `confidence` of the cases.
 
     Sources: Efron & Tibshirani, An Introduction to the Bootstrap (1993); Hesterberg, What
     Teachers Should Know About the Bootstrap, The American Statistician 69 (2015), on narrowness;
     Cameron, Gelbach & Miller, Bootstrap-Based Improvements for Inference with Clustered Errors,
-    Review of Economics and Statistics 90 (2008).
+    Review of Economics and Statistics 90 (2008); Westfall & Young, Resampling-Based Multiple
+    Testing (1993), on the range.
     """
     names = np.asarray(documents, dtype=object)
     scored = ~np.isnan(scores)
     paired = scored & scored[baseline]
     alpha = 1 - confidence
     tolerance = _ROUNDING * max(1.0, float(np.nanmax(np.abs(scores), initial=0)))
-    common = scored.all(axis=0)
-    quality = (-scores if lower_is_better else scores)[:, common]
-    best = _share_of_wins(quality, names[common], alpha, resamples, seed, tolerance)
+    among = np.ones(len(scores), dtype=bool) if ranked is None else ranked
+    common = scored[among].all(axis=0)
+    quality = (-scores if lower_is_better else scores)[np.ix_(among, common)]
+    ranks = dict(
+        zip(
+            np.flatnonzero(among).tolist(),
+            _ranking(quality, names[common], alpha, resamples, seed, tolerance),
+            strict=True,
+        )
+    )
     results: dict[int, PairedDifference] = {}
     for questions in np.unique(paired, axis=0):
         rows = np.flatnonzero((paired == questions).all(axis=1))
         if not questions.any():
             for row in rows.tolist():
-                results[row] = PairedDifference(0, 0, None, None, None, None, None, 1.0, None, None)
+                results[row] = _NO_PAIR
             continue
         kept = scores[:, questions]
         differences = kept[rows] - kept[baseline]
@@ -93,7 +119,12 @@ def paired_bootstrap(
         observed = totals.sum(axis=0) / sizes.sum()
         drawn = _widened(_resample(totals, sizes, resamples, seed), observed, n_documents, alpha)
         low, high = np.quantile(drawn, [alpha / 2, 1 - alpha / 2], axis=0)
+        beyond = totals - margin * sizes[:, None]
+        p_randomisation = sign_flip_p_values(
+            beyond, resamples=resamples, seed=seed, tolerance=tolerance * float(sizes.sum())
+        )
         for column, row in enumerate(rows.tolist()):
+            p_best, behind_best, p_behind = ranks.get(row, _UNRANKED)
             results[row] = PairedDifference(
                 n_questions=int(questions.sum()),
                 n_documents=n_documents,
@@ -102,8 +133,11 @@ def paired_bootstrap(
                 difference=float(observed[column]),
                 ci_low=float(low[column]) if n_documents > 1 else None,
                 ci_high=float(high[column]) if n_documents > 1 else None,
-                p_value=_p_value(drawn[:, column], totals[:, column], tolerance),
-                p_best=None if best is None else float(best[row]),
+                p_value=_p_value(drawn[:, column] - margin, beyond[:, column], tolerance),
+                p_randomisation=float(p_randomisation[column]),
+                p_best=p_best,
+                behind_best=behind_best,
+                p_behind=p_behind,
                 minimum_detectable_difference=_minimum_detectable(
                     totals[:, column] - observed[column] * sizes,
                     int(sizes.sum()),
@@ -113,23 +147,36 @@ def paired_bootstrap(
     return [results[row] for row in range(len(scores))]
 
 
-def _share_of_wins(
+_Rank = tuple[float | None, float | None, float | None]
+_UNRANKED: _Rank = (None, None, None)
+
+
+def _ranking(
     quality: np.ndarray,
     documents: np.ndarray,
     alpha: float,
     resamples: int,
     seed: int,
     tolerance: float,
-) -> np.ndarray | None:
-    """float64 (strategies,), summing to 1; None where no two documents are scored for all."""
+) -> list[_Rank]:
+    """Share of wins, distance to the best mean and its p-value, of each strategy.
+
+    Unknown where no two documents are scored for all.
+    """
     totals, sizes = _by_document(quality, documents)
-    if len(sizes) < 2:
-        return None
+    if len(sizes) < 2 or not len(quality):
+        return [_UNRANKED] * len(quality)
     means = totals.sum(axis=0) / sizes.sum()
     drawn = _widened(_resample(totals, sizes, resamples, seed), means, len(sizes), alpha)
     ahead = drawn >= drawn.max(axis=1, keepdims=True) - tolerance
-    shares: np.ndarray = np.mean(ahead / ahead.sum(axis=1, keepdims=True), axis=0)
-    return shares
+    shares = np.mean(ahead / ahead.sum(axis=1, keepdims=True), axis=0)
+    behind = means.max() - means
+    behind[behind <= tolerance] = 0
+    spread = np.ptp(drawn - means, axis=1)
+    as_far = (spread[:, None] >= behind - tolerance).sum(axis=0)
+    differing = (np.abs(totals - totals[:, [means.argmax()]]) > tolerance).sum(axis=0)
+    p_behind = np.minimum(1, np.maximum((1 + as_far) / (1 + resamples), 2.0 ** (1 - differing)))
+    return list(zip(shares.tolist(), behind.tolist(), p_behind.tolist(), strict=True))
 
 
 def _by_document(scores: np.ndarray, documents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """Compare every scored strategy with the live one, or with the declared baseline."""
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,26 +11,32 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.live_index.promotion import live
 from chunking_assets.workspace import Workspace
-from evals.gold_questions.build import read_gold
-from evals.retrieval_scores.build import RETRIEVAL_SCORES
+from evals.gold_questions.build import Gold, read_gold
+from evals.retrieval_scores.build import RETRIEVAL_SCORES, measurement
 from evals.strategy_comparison.compare import (
     CHANGES_SCHEMA,
+    SLICE_ROWS_SCHEMA,
     TABLE_SCHEMA,
     VERSION,
     Comparison,
+    beside,
     compare,
 )
 from evals.strategy_comparison.report import frontier_svg, leaderboard_svg
+from evals.strategy_comparison.slices import question_slices
 from evals.strategy_comparison.verdict import explain
 
 if TYPE_CHECKING:
     from chunking_assets.config import ComparisonSettings
 
 STRATEGY_COMPARISONS, QUESTION_CHANGES = "strategy_comparisons", "question_changes"
+STRATEGY_SLICES = "strategy_slices"
 LISTED = 30
 
 NOTHING_TO_COMPARE = Comparison(
-    pl.DataFrame(schema=TABLE_SCHEMA), pl.DataFrame(schema=CHANGES_SCHEMA)
+    pl.DataFrame(schema=TABLE_SCHEMA),
+    pl.DataFrame(schema=CHANGES_SCHEMA),
+    pl.DataFrame(schema=SLICE_ROWS_SCHEMA),
 )
 """Without a scored question there is no difference, and no verdict."""
 
@@ -48,6 +54,95 @@ class ComparisonUpdate:
     changes_markdown: str
 
 
+@dataclass(frozen=True)
+class Scored:
+    """The version of one strategy's scores, and what of the measurement has changed since."""
+
+    version: str
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StoredScores:
+    """The scores there are, read together with the questions they are of.
+
+    `scores` holds those that were measured as is measured now; `scored` also names the others.
+    """
+
+    gold: Gold
+    scored: Mapping[str, Scored]
+    scores: pl.DataFrame
+
+    def against(
+        self,
+        baseline: str,
+        settings: "ComparisonSettings",
+        *,
+        metric: str | None = None,
+        margin: float = 0.0,
+    ) -> Comparison:
+        """All strategies against one, by `metric` or by the one that decides.
+
+        Raises:
+            CorpusError: the baseline is not scored, or not as is measured now.
+        """
+        if baseline not in self.scored or self.scored[baseline].changed:
+            raise CorpusError(
+                f"the baseline {baseline} is not scored on the gold questions as they are now. "
+                "Build its retrieval_scores first."
+            )
+        if self.scores.is_empty():
+            return NOTHING_TO_COMPARE
+        clusters = _clusters(self.gold.evidence)
+        return compare(
+            self.scores,
+            clusters,
+            baseline,
+            metric or settings.metric,
+            slices=question_slices(self.gold.questions, clusters),
+            changed={name: scored.changed for name, scored in self.scored.items()},
+            confidence=settings.confidence,
+            resamples=settings.resamples,
+            seed=settings.seed,
+            margin=margin,
+        )
+
+
+def scored_strategies(
+    workspace: Workspace, strategies: Sequence[str], golden_version: str
+) -> dict[str, Scored]:
+    """Those of the strategies that have scores, in their order."""
+    now = measurement(golden_version)
+    table = workspace.table(RETRIEVAL_SCORES)
+    manifests = {name: table.manifest(name) for name in strategies}
+    return {
+        name: Scored(
+            manifest.version, tuple(k for k, v in now.items() if manifest.details.get(k) != v)
+        )
+        for name, manifest in manifests.items()
+        if manifest is not None
+    }
+
+
+def read_scores(workspace: Workspace, strategies: Sequence[str]) -> StoredScores:
+    """What is stored of these strategies.
+
+    Raises:
+        CorpusError: none of them was measured as is measured now.
+    """
+    gold = read_gold(workspace)
+    scored = scored_strategies(workspace, strategies, gold.version)
+    comparable = [name for name, of_strategy in scored.items() if not of_strategy.changed]
+    if not comparable:
+        raise CorpusError(
+            "no strategy is scored on the gold questions as they are now. "
+            "Build retrieval_scores first."
+        )
+    scores = workspace.table(RETRIEVAL_SCORES).read_all(comparable)
+    assert scores is not None
+    return StoredScores(gold, scored, scores.drop("strategy_digest"))
+
+
 def update_strategy_comparison(
     workspace: Workspace, strategies: Sequence[str], settings: "ComparisonSettings"
 ) -> ComparisonUpdate:
@@ -58,44 +153,22 @@ def update_strategy_comparison(
     Raises:
         CorpusError: no strategy is scored on today's questions, or the baseline is not.
     """
-    gold = read_gold(workspace)
-    table = workspace.table(RETRIEVAL_SCORES)
-    scored = {
-        name: manifest.version
-        for name in strategies
-        if (manifest := table.manifest(name))
-        and manifest.details.get("golden_version") == gold.version
-    }
-    if not scored:
-        raise CorpusError(
-            "no strategy is scored on the gold questions as they are now. "
-            "Build retrieval_scores first."
-        )
+    stored = read_scores(workspace, strategies)
     current = live(workspace)
-    baseline = (current.strategy if current else settings.baseline) or next(iter(scored))
-    if baseline not in scored:
-        raise CorpusError(
-            f"the baseline {baseline} is not scored on the gold questions as they are now. "
-            "Build its retrieval_scores first."
-        )
-    scores = table.read_all(list(scored))
-    assert scores is not None
-    comparison = NOTHING_TO_COMPARE
-    if not scores.is_empty():
-        comparison = compare(
-            scores.drop("strategy_digest"),
-            _clusters(gold.evidence),
-            baseline,
-            settings.metric,
-            confidence=settings.confidence,
-            resamples=settings.resamples,
-            seed=settings.seed,
-        )
+    baseline = (current.strategy if current else settings.baseline) or next(
+        name for name, scored in stored.scored.items() if not scored.changed
+    )
+    comparison = stored.against(baseline, settings)
     version = digest(
-        "comparison", VERSION, sorted(scored.items()), baseline, settings.model_dump(mode="json")
+        "comparison",
+        VERSION,
+        sorted((name, scored.version, scored.changed) for name, scored in stored.scored.items()),
+        baseline,
+        settings.model_dump(mode="json"),
     )
     for name, rows in (
         (QUESTION_CHANGES, comparison.changes),
+        (STRATEGY_SLICES, comparison.slices),
         (STRATEGY_COMPARISONS, comparison.table),
     ):
         manifest = workspace.table(name).manifest()
@@ -106,13 +179,13 @@ def update_strategy_comparison(
         version=version,
         rows=comparison.table.height,
         baseline=baseline,
-        verdict=_verdict(primary),
+        verdict=_verdict(comparison.table),
         markdown=_markdown(primary),
         picture="\n\n".join(
             f"![{name}](data:image/svg+xml;base64,{b64encode(svg.encode()).decode()})"
             for name, svg in (
                 ("intervals", leaderboard_svg(primary)),
-                ("frontier", frontier_svg(scores, baseline)),
+                ("frontier", frontier_svg(stored.scores, baseline)),
             )
         ),
         changes_markdown=_changes(comparison.changes),
@@ -120,19 +193,27 @@ def update_strategy_comparison(
 
 
 def _clusters(evidence: pl.DataFrame) -> dict[str, str]:
-    """The document of each question's first evidence: questions of one document move together."""
-    first = evidence.filter(pl.col("evidence") == 1).unique("question_id", keep="first")
-    return dict(first.select("question_id", "doc_id").iter_rows())
+    """The document where each question's first evidence stands: questions of one document move
+    together."""
+    found = evidence.filter(pl.col("start").is_not_null()).unique("question_id", keep="first")
+    return dict(found.select("question_id", "doc_id").iter_rows())
 
 
-def _verdict(primary: pl.DataFrame) -> str:
+def _verdict(table: pl.DataFrame) -> str:
+    if table.is_empty():
+        return "No gold question could be scored: add some, or mend the stale ones."
+    at_other_budget = {
+        row["strategy"]: f" At {row['metric']}: {explain(row)}."
+        for row in table.filter(
+            ~pl.col("is_primary") & (pl.col("metric") == beside(table["metric"][0]))
+        ).iter_rows(named=True)
+    }
     lines = [
-        f"- `{row['strategy']}`: {explain(row)}"
-        for row in primary.iter_rows(named=True)
+        f"- `{row['strategy']}` ({row['state'] or 'not ranked'}): {explain(row)}."
+        f"{at_other_budget.get(row['strategy'], '')}"
+        for row in table.filter("is_primary").iter_rows(named=True)
         if row["verdict"] != "baseline"
     ]
-    if primary.is_empty():
-        return "No gold question could be scored: add some, or mend the stale ones."
     return "\n".join(lines) or "only the baseline is scored"
 
 
@@ -140,14 +221,17 @@ def _markdown(primary: pl.DataFrame) -> str:
     if primary.is_empty():
         return ""
     lines = [
-        f"| strategy | {primary['metric'][0]} | difference | P(best) | verdict |",
-        "|---|---:|---:|---:|---|",
+        f"| strategy | {primary['metric'][0]} | difference | P(best) | verdict | state |",
+        "|---|---:|---:|---:|---|---|",
     ]
     for row in primary.iter_rows(named=True):
         difference = "" if row["difference"] is None else f"{row['difference']:+.3f}"
         mean = "" if row["mean"] is None else f"{row['mean']:.3f}"
         best = "" if row["p_best"] is None else f"{row['p_best']:.2f}"
-        lines.append(f"| `{row['strategy']}` | {mean} | {difference} | {best} | {row['verdict']} |")
+        lines.append(
+            f"| `{row['strategy']}` | {mean} | {difference} | {best} | {row['verdict']} | "
+            f"{row['state'] or ''} |"
+        )
     return "\n".join(lines)
 
 

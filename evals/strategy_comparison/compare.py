@@ -1,7 +1,8 @@
-"""Every strategy against the baseline: one table of verdicts, one of questions won and lost.
+"""Every strategy against the baseline: verdicts, questions won and lost, slices of the questions.
 
 One metric, named before looking, decides; the others are there to explain and are corrected as a
-family of their own. Only questions scored on both sides are compared.
+family of their own. Only questions scored on both sides are compared, and only scores measured in
+the same way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,15 +10,23 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from chunking_assets.errors import CorpusError
-from evals.retrieval_scores.registry import LOWER_IS_BETTER
-from evals.strategy_comparison.bootstrap import PairedDifference, paired_bootstrap
+from evals.strategy_comparison.bootstrap import paired_bootstrap
+from evals.strategy_comparison.coverage import MIN_COVERAGE, covered, difference_bounds
 from evals.strategy_comparison.holm import holm
-from evals.strategy_comparison.verdict import decide
+from evals.strategy_comparison.verdict import (
+    decide,
+    is_cost,
+    questions_needed,
+    reason,
+    states,
+    withheld,
+)
 
-VERSION = 1
+VERSION = 2
 """Raised when the same scores would be given another verdict."""
 
 EXPLORATORY = ("precision@5", "iou@5", "ndcg@10", "mrr@10")
@@ -28,6 +37,9 @@ CHANGE = 0.5
 For a hit that is 0 to 1 or back; for recall, half of the evidence found or lost. Smaller moves are
 mostly chunk borders that shifted by a few words.
 """
+
+NOT_ASKED = ("not_applicable", "stale")
+"""Statuses of a score that say there was nothing to score, so that nothing is missing."""
 
 _Columns = dict[str, type[pl.DataType]]
 TABLE_SCHEMA: _Columns = {
@@ -42,14 +54,45 @@ TABLE_SCHEMA: _Columns = {
     "ci_low": pl.Float64,
     "ci_high": pl.Float64,
     "p_value": pl.Float64,
+    "p_randomisation": pl.Float64,
     "p_holm": pl.Float64,
     "p_best": pl.Float64,
+    "behind_best": pl.Float64,
+    "p_behind": pl.Float64,
     "minimum_detectable_difference": pl.Float64,
+    "questions_needed": pl.Int64,
+    "n_scored": pl.Int64,
+    "n_total": pl.Int64,
+    "coverage": pl.Float64,
+    "mean_low": pl.Float64,
+    "mean_high": pl.Float64,
+    "difference_low": pl.Float64,
+    "difference_high": pl.Float64,
     "verdict": pl.String,
+    "reason": pl.String,
+    "state": pl.String,
+    "changed": pl.String,
     "is_primary": pl.Boolean,
     "seed": pl.Int64,
     "resamples": pl.Int64,
     "confidence": pl.Float64,
+}
+SLICE_ROWS_SCHEMA: _Columns = {
+    "metric": pl.String,
+    "baseline": pl.String,
+    "strategy": pl.String,
+    "dimension": pl.String,
+    "slice": pl.String,
+    "n_questions": pl.Int64,
+    "n_documents": pl.Int64,
+    "baseline_mean": pl.Float64,
+    "mean": pl.Float64,
+    "difference": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "p_holm": pl.Float64,
+    "minimum_detectable_difference": pl.Float64,
+    "verdict": pl.String,
 }
 CHANGES_SCHEMA: _Columns = {
     "baseline": pl.String,
@@ -61,14 +104,69 @@ CHANGES_SCHEMA: _Columns = {
     "value": pl.Float64,
 }
 
+_Row = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class Comparison:
     """`table` has a row per metric and strategy, the primary metric first and the best mean on
-    top; `changes` a row per question that a strategy won or lost against the baseline."""
+    top; `changes` a row per question that a strategy won or lost against the baseline, lost before
+    won and the largest first; `slices` a row per part of the questions and strategy."""
 
     table: pl.DataFrame
     changes: pl.DataFrame
+    slices: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class _Test:
+    """How differences are tested; `margin` is the difference they are tested against."""
+
+    confidence: float
+    resamples: int
+    seed: int
+    margin: float
+
+
+@dataclass(frozen=True)
+class _Aligned:
+    """One metric's scores, strategies and questions sorted, and the document of each question.
+
+    `values` is float64 (strategies, questions), NaN where nothing was scored; `asked` is False
+    where the metric does not apply.
+    """
+
+    metric: str
+    strategies: list[str]
+    questions: list[str]
+    documents: list[str]
+    values: np.ndarray
+    asked: np.ndarray
+
+    def of(self, questions: np.ndarray) -> "_Aligned":
+        """These questions only, bool (questions,)."""
+        kept = np.flatnonzero(questions).tolist()
+        return _Aligned(
+            self.metric,
+            self.strategies,
+            [self.questions[n] for n in kept],
+            [self.documents[n] for n in kept],
+            self.values[:, questions],
+            self.asked[:, questions],
+        )
+
+
+def beside(metric: str) -> str | None:
+    """The same metric at an equal token budget, or at an equal number of chunks where the metric
+    has a token budget already; None for what is not cut.
+
+    >>> beside("recall@5"), beside("recall@2000t"), beside("faithfulness")
+    ('recall@1000t', 'recall@5', None)
+    """
+    name, _, cutoff = metric.partition("@")
+    if not cutoff:
+        return None
+    return f"{name}@5" if cutoff.endswith("t") else f"{name}@1000t"
 
 
 def compare(
@@ -78,106 +176,196 @@ def compare(
     primary: str = "recall@5",
     exploratory: Sequence[str] = EXPLORATORY,
     *,
+    slices: pl.DataFrame | None = None,
+    changed: Mapping[str, Sequence[str]] | None = None,
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 20_260_101,
+    margin: float = 0.0,
 ) -> Comparison:
     """Compare strategies on the questions both sides were scored on.
 
-    `scores` has `strategy, question_id, metric, cutoff, value`; a null or NaN value was not
-    scored. `clusters` names the document each question rests on. Exploratory metrics nobody scored
-    give no rows. The result depends on the content only, not on the order of rows.
+    `scores` has `strategy, question_id, metric, cutoff, value`; a null or NaN value was not scored,
+    and neither is a question that has rows of others only. A column `status` may say that there
+    was nothing to score (`not_applicable`, `stale`), which is not missing. `clusters` names the
+    document each question rests on. `slices` has `question_id, dimension, slice`. `changed` names,
+    for strategies measured otherwise, what of the measurement differs; their scores are not looked
+    at. `margin` is the difference a verdict is against.
+
+    The primary metric at the other sort of cut-off (`beside`) is compared with the exploratory
+    ones. Exploratory metrics nobody scored give no rows. The result depends on the content only,
+    not on the order of rows.
 
     Raises:
         CorpusError: the baseline has no score of the primary metric, a question has no cluster,
             or a score is there twice.
     """
-    aligned = {
-        name: wide
-        for name in dict.fromkeys([primary, *exploratory])
-        if not (wide := _aligned(scores, name)).is_empty()
-    }
-    values = aligned.get(primary)
-    if values is None or baseline not in values.columns or values[baseline].count() == 0:
+    changed = {name: what for name, what in (changed or {}).items() if what}
+    comparable = scores.filter(~pl.col("strategy").is_in(list(changed)))
+    twin = beside(primary)
+    wanted = dict.fromkeys([primary, *([twin] if twin else []), *exploratory])
+    aligned = [a for name in wanted if (a := _aligned(comparable, name, clusters)) is not None]
+    deciding = aligned[0] if aligned and aligned[0].metric == primary else None
+    if (
+        deciding is None
+        or baseline not in deciding.strategies
+        or np.isnan(deciding.values[deciding.strategies.index(baseline)]).all()
+    ):
         raise CorpusError(
             f"the baseline {baseline!r} has no {primary} score. Score it first, or name another "
             "baseline or metric under `comparison:`."
         )
-    families = [[primary], [name for name in aligned if name != primary]]
-    rows: list[dict[str, Any]] = []
-    for family in families:
-        results = [
-            (name, strategy, result)
-            for name in family
-            for strategy, result in _results(
-                aligned[name],
-                _documents(aligned[name], clusters),
-                baseline,
-                confidence=confidence,
-                resamples=resamples,
-                seed=seed,
-                family=len(family) * (len(aligned[name].columns) - 2),
-                lower_is_better=_lower_is_better(name),
-            )
-        ]
-        compared = [entry for entry in results if entry[1] != baseline]
-        adjusted = holm([result.p_value for _, _, result in compared])
-        p_holm = {entry[:2]: p for entry, p in zip(compared, adjusted, strict=True)}
-        rows += [
+    test = _Test(confidence, resamples, seed, margin)
+    made = {"baseline": baseline, "seed": seed, "resamples": resamples, "confidence": confidence}
+    decided = _family([deciding], baseline, test)
+    rows = [
+        *({**row, "is_primary": True} for row in decided),
+        *({**row, **made, "is_primary": True} for row in _incomparable(primary, changed)),
+        *({**row, "is_primary": False} for row in _family(aligned[1:], baseline, test)),
+    ]
+    return Comparison(
+        _frame([{**row, **made} for row in rows], TABLE_SCHEMA),
+        _changes(deciding, baseline),
+        _frame(_slices(deciding, baseline, test, slices), SLICE_ROWS_SCHEMA),
+    )
+
+
+def _family(metrics: Sequence[_Aligned], baseline: str, test: _Test) -> list[_Row]:
+    """The rows of metrics whose p-values are corrected together."""
+    family = sum(len(aligned.strategies) - 1 for aligned in metrics)
+    rows = [_differences(aligned, baseline, test, family) for aligned in metrics]
+    _correct([row for of_metric in rows for row in of_metric])
+    for of_metric in rows:
+        _judge(of_metric)
+    return [row for of_metric in rows for row in of_metric]
+
+
+def _differences(
+    aligned: _Aligned, baseline: str, test: _Test, family: int, *, is_ranked: bool = True
+) -> list[_Row]:
+    """Every strategy against the baseline, best mean first; not enough scored, or none: last."""
+    values, asked = aligned.values, aligned.asked
+    reference = aligned.strategies.index(baseline)
+    cost = is_cost(aligned.metric)
+    coverage = [covered(*of, is_share=not cost) for of in zip(values, asked, strict=True)]
+    is_enough = np.array([c.is_enough for c in coverage])
+    results = paired_bootstrap(
+        values,
+        aligned.documents,
+        reference,
+        confidence=test.confidence,
+        resamples=test.resamples,
+        seed=test.seed,
+        family=family,
+        lower_is_better=cost,
+        margin=test.margin,
+        ranked=is_enough & is_ranked,
+    )
+    rows = []
+    for number, (strategy, result) in enumerate(zip(aligned.strategies, results, strict=True)):
+        low, high = difference_bounds(
+            values[number], values[reference], asked[number] & asked[reference], is_share=not cost
+        )
+        rows.append(
             {
                 **asdict(result),
-                "metric": name,
+                **asdict(coverage[number]),
+                **{f"baseline_{name}": n for name, n in asdict(coverage[reference]).items()},
+                "metric": aligned.metric,
                 "baseline": baseline,
                 "strategy": strategy,
-                "p_holm": p_holm.get((name, strategy), 1.0),
-                "verdict": "baseline"
-                if strategy == baseline
-                else decide(
-                    result,
-                    p_holm[name, strategy],
-                    confidence,
-                    lower_is_better=_lower_is_better(name),
-                ),
-                "is_primary": name == primary,
-                "seed": seed,
-                "resamples": resamples,
-                "confidence": confidence,
+                "difference_low": low,
+                "difference_high": high,
+                "questions_needed": questions_needed(result, test.margin),
+                "confidence": test.confidence,
+                "margin": test.margin,
+                "changed": None,
             }
-            for name, strategy, result in results
-        ]
-    return Comparison(pl.DataFrame(rows, schema=TABLE_SCHEMA), _changes(values, baseline, primary))
+        )
+
+    def rank(row: _Row) -> tuple[bool, float, str]:
+        mean = row["mean"]
+        score = inf if mean is None else mean if cost else -mean
+        return (row["coverage"] or 0) < MIN_COVERAGE, score, row["strategy"]
+
+    return sorted(rows, key=rank)
 
 
-def _results(
-    values: pl.DataFrame, documents: list[str], baseline: str, *, lower_is_better: bool, **how: Any
-) -> list[tuple[str, PairedDifference]]:
-    """Every strategy's result, best mean first, those without a pair last."""
-    strategies = values.columns[1:]
-    results = paired_bootstrap(
-        values.select(strategies).to_numpy().T,
-        documents,
-        strategies.index(baseline),
-        lower_is_better=lower_is_better,
-        **how,
-    )
-    sign = 1 if lower_is_better else -1
-
-    def rank(entry: tuple[str, PairedDifference]) -> tuple[float, str]:
-        strategy, result = entry
-        return (inf if result.mean is None else sign * result.mean, strategy)
-
-    return sorted(zip(strategies, results, strict=True), key=rank)
+def _correct(rows: Sequence[_Row]) -> None:
+    """Put `p_holm` into rows: both tests must agree, so the larger p-value is corrected."""
+    compared = [row for row in rows if row["strategy"] != row["baseline"]]
+    adjusted = holm([max(row["p_value"], row["p_randomisation"]) for row in compared])
+    for row in rows:
+        row["p_holm"] = 1.0
+    for row, p in zip(compared, adjusted, strict=True):
+        row["p_holm"] = p
 
 
-def _aligned(scores: pl.DataFrame, name: str) -> pl.DataFrame:
-    """`question_id` and a column of scores per strategy, both sorted; null: not scored."""
+def _judge(rows: Sequence[_Row]) -> None:
+    """Put verdict, reason and state into the rows of one metric."""
+    for row in rows:
+        row["verdict"] = "baseline" if row["strategy"] == row["baseline"] else decide(row)
+        row["reason"] = reason(row)
+    for row, state in zip(rows, states(rows), strict=True):
+        row["state"] = state
+
+
+def _incomparable(metric: str, changed: Mapping[str, Sequence[str]]) -> list[_Row]:
+    rows: list[_Row] = []
+    for strategy, what in sorted(changed.items()):
+        row: _Row = {
+            "metric": metric,
+            "strategy": strategy,
+            "n_questions": 0,
+            "n_documents": 0,
+            "difference": None,
+            "verdict": "not comparable",
+            "changed": ", ".join(what),
+        }
+        rows.append({**row, "reason": reason(row)})
+    return rows
+
+
+def _slices(
+    deciding: _Aligned, baseline: str, test: _Test, slices: pl.DataFrame | None
+) -> list[_Row]:
+    if slices is None:
+        return []
+    of_slice = slices.group_by("dimension", "slice").agg("question_id").sort("dimension", "slice")
+    parts = [
+        (dimension, name, deciding.of(inside))
+        for dimension, name, questions in of_slice.iter_rows()
+        # All of the questions are no slice of them, and would only be corrected for.
+        if (inside := np.isin(deciding.questions, questions)).any() and not inside.all()
+    ]
+    rows = [
+        {**row, "dimension": dimension, "slice": name}
+        for dimension, name, part in parts
+        for row in _differences(
+            part, baseline, test, len(parts) * (len(part.strategies) - 1), is_ranked=False
+        )
+    ]
+    # What is too small for a verdict is known before any score is looked at: no test is made.
+    tested = [row for row in rows if withheld(row) is None]
+    _correct(tested)
+    for row in rows:
+        row["verdict"] = "baseline" if row["strategy"] == baseline else None
+    for row in tested:
+        row["verdict"] = row["verdict"] or decide(row)
+    return rows
+
+
+def _frame(rows: Sequence[_Row], schema: _Columns) -> pl.DataFrame:
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+
+
+def _aligned(scores: pl.DataFrame, name: str, clusters: Mapping[str, str]) -> _Aligned | None:
+    """None if nobody scored the metric."""
     metric, _, cutoff = name.partition("@")
-    of_measure = scores.filter(
-        (pl.col("metric") == metric) & (pl.col("cutoff") == cutoff)
-    ).with_columns(pl.col("value").cast(pl.Float64).fill_nan(None))
-    if of_measure.is_empty():
-        return of_measure
-    twice = of_measure.filter(pl.struct("strategy", "question_id").is_duplicated())
+    rows = scores.filter((pl.col("metric") == metric) & (pl.col("cutoff") == cutoff))
+    if rows.is_empty():
+        return None
+    twice = rows.filter(pl.struct("strategy", "question_id").is_duplicated())
     if not twice.is_empty():
         strategy, question = twice.select("strategy", "question_id").row(0)
         raise CorpusError(
@@ -185,41 +373,49 @@ def _aligned(scores: pl.DataFrame, name: str) -> pl.DataFrame:
             "Compare the scores of one evaluation only."
         )
     strategies = sorted(set(scores["strategy"]))
-    wide = of_measure.pivot(
-        on="strategy", on_columns=strategies, index="question_id", values="value"
+    questions = sorted(set(rows["question_id"]))
+    at = (
+        rows["strategy"].replace_strict(strategies, range(len(strategies))).to_numpy(),
+        rows["question_id"].replace_strict(questions, range(len(questions))).to_numpy(),
     )
-    return wide.select("question_id", *strategies).sort("question_id")
+    values = np.full((len(strategies), len(questions)), np.nan)
+    values[at] = rows["value"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    asked = np.ones(values.shape, dtype=bool)
+    if "status" in rows.columns:
+        asked[at] = ~rows["status"].is_in(NOT_ASKED).fill_null(False).to_numpy()
+        values[~asked] = np.nan
+    documents = _documents(questions, clusters)
+    return _Aligned(name, strategies, questions, documents, values, asked)
 
 
-def _documents(values: pl.DataFrame, clusters: Mapping[str, str]) -> list[str]:
-    unknown = [question for question in values["question_id"] if question not in clusters]
+def _documents(questions: Sequence[str], clusters: Mapping[str, str]) -> list[str]:
+    unknown = [question for question in questions if question not in clusters]
     if unknown:
         raise CorpusError(
             f"question {unknown[0]!r} has scores but no document to group it by. "
             "Resolve the gold questions again, then score again."
         )
-    return [clusters[question] for question in values["question_id"]]
+    return [clusters[question] for question in questions]
 
 
-def _changes(values: pl.DataFrame, baseline: str, name: str) -> pl.DataFrame:
-    moved = pl.col("value") - pl.col("baseline_value")
-    if _lower_is_better(name):  # a cost has no scale on which half would mean anything
+def _changes(deciding: _Aligned, baseline: str) -> pl.DataFrame:
+    if is_cost(deciding.metric):  # a cost has no scale on which half would mean anything
         return pl.DataFrame(schema=CHANGES_SCHEMA)
-    return (
-        values.rename({baseline: "baseline_value"})
-        .unpivot(
-            index=["question_id", "baseline_value"], variable_name="strategy", value_name="value"
-        )
-        .filter(moved.abs() >= CHANGE - 1e-9)
-        .with_columns(
-            baseline=pl.lit(baseline),
-            metric=pl.lit(name),
-            change=pl.when(moved > 0).then(pl.lit("won")).otherwise(pl.lit("lost")),
-        )
-        .select(CHANGES_SCHEMA.keys())
-        .sort("strategy", "change", "question_id")
+    before = deciding.values[deciding.strategies.index(baseline)]
+    moved = deciding.values - before
+    rows = [
+        {
+            "baseline": baseline,
+            "strategy": deciding.strategies[strategy],
+            "question_id": deciding.questions[question],
+            "change": "won" if moved[strategy, question] > 0 else "lost",
+            "metric": deciding.metric,
+            "baseline_value": float(before[question]),
+            "value": float(deciding.values[strategy, question]),
+        }
+        for strategy, question in np.argwhere(np.abs(moved) >= CHANGE - 1e-9).tolist()
+    ]
+    size = (pl.col("value") - pl.col("baseline_value")).abs().round(9)
+    return _frame(rows, CHANGES_SCHEMA).sort(
+        "strategy", "change", size, "question_id", descending=[False, False, True, False]
     )
-
-
-def _lower_is_better(name: str) -> bool:
-    return name.partition("@")[0] in LOWER_IS_BETTER

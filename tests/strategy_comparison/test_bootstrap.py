@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,6 +112,7 @@ def test_shares_of_wins_sum_to_one(strategies: int, questions: int, documents: i
     for result in results:
         assert not np.isnan(numbers(result)).any()
         assert 0 < result.p_value <= 1
+        assert 0 < result.p_behind <= 1  # type: ignore[operator]
         assert result.ci_low <= result.difference + 1e-12  # type: ignore[operator]
         assert result.ci_high >= result.difference - 1e-12  # type: ignore[operator]
 
@@ -133,12 +135,15 @@ def test_only_questions_scored_on_both_sides_are_compared() -> None:
 def test_without_a_common_question_nothing_is_claimed() -> None:
     scores = np.array([[0.5, np.nan], [np.nan, 0.5]])
     _, result = paired_bootstrap(scores, ["a", "b"], 0, resamples=100)
-    assert result == PairedDifference(0, 0, None, None, None, None, None, 1.0, None, None)
+    assert (result.n_questions, result.n_documents, result.difference) == (0, 0, None)
+    assert (result.p_value, result.p_randomisation) == (1, 1)
+    assert (result.p_best, result.behind_best, result.p_behind) == (None, None, None)
 
 
 def test_one_document_supports_no_interval_and_no_significance() -> None:
     _, result = paired_bootstrap(noisy(1, 20, 0.5), ["only"] * 20, 0, resamples=200)
-    assert (result.ci_low, result.ci_high, result.p_value, result.p_best) == (None, None, 1, None)
+    assert (result.ci_low, result.ci_high, result.p_best) == (None, None, None)
+    assert (result.p_value, result.p_randomisation) == (1, 1)
 
 
 def test_few_documents_that_all_agree_are_no_more_than_a_sign_test_could_say() -> None:
@@ -146,6 +151,50 @@ def test_few_documents_that_all_agree_are_no_more_than_a_sign_test_could_say() -
     for documents in (3, 5, 8, 20):
         _, result = paired_bootstrap(scores, spread_over(documents, 40), 0, resamples=2000)
         assert result.p_value == max(2.0 ** (1 - documents), 2 / 2001)
+
+
+def test_the_interval_is_that_of_scipy_but_for_its_widening() -> None:
+    random = np.random.default_rng(7)
+    scores = np.vstack([np.zeros(80), random.normal(0.1, 0.3, 80)])
+    _, ours = paired_bootstrap(scores, spread_over(20, 80), 0, resamples=20_000)
+    of_documents = scores[1].reshape(4, 20).mean(axis=0)
+    theirs = scipy.stats.bootstrap(
+        (of_documents,),
+        np.mean,
+        n_resamples=20_000,
+        method="percentile",
+        rng=np.random.default_rng(1),
+    )
+    widened = np.sqrt(20 / 19) * t_quantile(0.975, 19) / scipy.stats.norm.ppf(0.975)
+    for our_end, their_end in zip(
+        (ours.ci_low, ours.ci_high), theirs.confidence_interval, strict=True
+    ):
+        narrow = ours.difference + (our_end - ours.difference) / widened
+        assert narrow == pytest.approx(their_end, abs=0.06 * theirs.standard_error)
+
+
+def test_the_best_is_behind_by_nothing_and_a_clear_last_by_more_than_chance() -> None:
+    first, close, last = paired_bootstrap(noisy(3, 200, -0.005, -0.1), spread_over(40, 200), 0)
+    assert (first.behind_best, first.p_behind) == (0, 1)
+    assert close.p_behind > 0.05  # type: ignore[operator]
+    assert last.behind_best == pytest.approx(0.1, abs=0.02)
+    assert last.p_behind < 0.001  # type: ignore[operator]
+
+
+def test_three_documents_leave_nobody_behind() -> None:
+    scores = np.vstack([np.zeros(40), np.ones(40)])
+    first, _ = paired_bootstrap(scores, spread_over(3, 40), 0, resamples=2000)
+    assert first.p_behind == 0.25
+
+
+def test_those_not_ranked_do_not_take_part() -> None:
+    scores = noisy(3, 60, 0.1, 0.2)
+    ranked = np.array([True, True, False])
+    first, second, third = paired_bootstrap(scores, spread_over(12, 60), 0, ranked=ranked)
+    assert (third.p_best, third.behind_best, third.p_behind) == (None, None, None)
+    assert third.difference is not None
+    assert (second.p_best, second.behind_best) == (1, 0)
+    assert first.p_best == 0
 
 
 def coverage(documents: int, *, naive: bool, simulations: int = 250) -> float:
@@ -225,6 +274,13 @@ def test_holm_keeps_the_order_and_never_lowers_a_p_value(p_values: list[float]) 
     assert all(p <= a <= 1 for p, a in zip(p_values, adjusted, strict=True))
     by_raw = [a for _, a in sorted(zip(p_values, adjusted, strict=True))]
     assert by_raw == sorted(by_raw)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 8, 31, 400])
+@pytest.mark.parametrize("probability", [0.51, 0.8, 0.975, 0.9995])
+def test_quantiles_of_t_are_those_of_scipy(probability: float, degrees: int) -> None:
+    expected = scipy.stats.t.ppf(probability, degrees)
+    assert t_quantile(probability, degrees) == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize(

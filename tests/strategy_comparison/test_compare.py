@@ -1,11 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 from chunking_assets.errors import CorpusError
+from evals.strategy_comparison.bootstrap import paired_bootstrap
 from evals.strategy_comparison.compare import CHANGES_SCHEMA, TABLE_SCHEMA, Comparison, compare
-from evals.strategy_comparison.verdict import explain
+from evals.strategy_comparison.holm import holm
+from evals.strategy_comparison.verdict import explain, questions_needed
 
 QUESTIONS = [f"q{number:02}" for number in range(60)]
 CLUSTERS = {question: f"d{number % 15}" for number, question in enumerate(QUESTIONS)}
@@ -173,8 +177,148 @@ def test_a_strategy_without_a_common_question_is_a_row_that_says_so() -> None:
 
 def test_cannot_tell_comes_with_what_the_questions_could_show() -> None:
     row = rows(run(random_scores()))["same"]
-    shown = 100 * row["minimum_detectable_difference"]
-    assert explain(row).endswith(f"points, these questions could show {shown:.1f}")
+    shown, needed = 100 * row["minimum_detectable_difference"], row["questions_needed"]
+    assert f"points, these questions could show {shown:.1f}, about {needed} would" in explain(row)
+
+
+def test_the_questions_needed_are_about_those_with_which_the_difference_is_detected() -> None:
+    random = np.random.default_rng(1)
+    names = [f"q{n:05}" for n in range(6000)]
+    documents = {name: f"d{n // 4}" for n, name in enumerate(names)}
+    change = random.normal(0.03, 0.3, 6000)
+
+    def detected(count: int) -> dict:
+        frame = pl.concat(
+            pl.DataFrame(
+                {
+                    "strategy": strategy,
+                    "question_id": names[:count],
+                    "metric": "recall",
+                    "cutoff": "5",
+                    "value": column,
+                }
+            )
+            for strategy, column in (("base", np.zeros(count)), ("other", change[:count]))
+        )
+        return rows(compare(frame, documents, "base", resamples=500))["other"]
+
+    few = detected(400)
+    assert few["verdict"] == "cannot tell"
+    scaled = few["questions_needed"] * (few["difference"] / 0.03) ** 2
+    assert detected(round(scaled))["minimum_detectable_difference"] == pytest.approx(0.03, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("difference", "detectable", "needed"),
+    [(0.0, 0.1, None), (0.1, None, None), (None, None, None), (1e-9, 0.1, None), (-0.05, 0.1, 400)],
+)
+def test_a_nil_difference_needs_no_number_of_questions(difference, detectable, needed) -> None:
+    scored = np.vstack([np.zeros(100), np.ones(100)])
+    (_, result) = paired_bootstrap(scored, [f"d{n}" for n in range(100)], 0, resamples=100)
+    changed = replace(result, difference=difference, minimum_detectable_difference=detectable)
+    assert questions_needed(changed) == needed
+
+
+def test_each_strategy_is_best_so_far_in_play_or_ruled_out() -> None:
+    random = np.random.default_rng(0)
+    base = random.uniform(0.3, 0.6, 60)
+    near = {"equal": 0.19, "bad": -0.2, "good": 0.21}
+    frame = scores(base=base, **{n: base + e + random.normal(0, 0.05, 60) for n, e in near.items()})
+    table = run(frame).table
+    assert dict(table.select("strategy", "state").iter_rows()) == {
+        "good": "best so far",
+        "equal": "in play",
+        "base": "ruled out",
+        "bad": "ruled out",
+    }
+
+
+def test_twins_that_lead_are_both_best_so_far() -> None:
+    column = list(np.linspace(0, 1, 60))
+    assert set(run(scores(base=column, twin=column)).table["state"]) == {"best so far"}
+
+
+def test_too_few_questions_rule_nobody_out() -> None:
+    table = compare(scores(base=[0.0] * 9, other=[1.0] * 9), CLUSTERS, "base", resamples=500).table
+    assert dict(table.select("strategy", "state").iter_rows()) == {
+        "other": "best so far",
+        "base": "in play",
+    }
+
+
+def test_both_tests_must_agree() -> None:
+    """Heavy tails, where the bootstrap is too sure."""
+    random = np.random.default_rng(33)
+    documents = random.integers(4, 30)
+    change = 0.2 * random.standard_t(2, 3 * documents) + 0.1
+    clusters = {f"q{n:02}": f"d{n % documents}" for n in range(3 * documents)}
+    frame = pl.concat(
+        pl.DataFrame(
+            {
+                "strategy": strategy,
+                "question_id": list(clusters),
+                "metric": "recall",
+                "cutoff": "5",
+                "value": column,
+            }
+        )
+        for strategy, column in (("base", np.zeros_like(change)), ("other", change))
+    )
+    row = rows(compare(frame, clusters, "base", resamples=2000))["other"]
+    assert row["p_value"] < 0.05 < row["p_randomisation"] == row["p_holm"]
+    assert row["ci_low"] > 0
+    assert row["verdict"] == "cannot tell"
+
+
+def test_the_larger_of_both_p_values_is_corrected() -> None:
+    random = np.random.default_rng(1)
+    base = random.uniform(0.3, 0.6, 60)
+    others = {f"s{n}": base + random.normal(0.01, 0.05, 60) for n in range(6)}
+    table = run(scores(base=base, **others)).table.filter(pl.col("verdict") != "baseline")
+    pairs = table.select("p_value", "p_randomisation").rows()
+    assert table["p_holm"].to_list() == holm([max(pair) for pair in pairs])
+
+
+def test_the_other_sort_of_cut_off_stands_beside_the_metric_that_decides() -> None:
+    twin = random_scores(5).with_columns(cutoff=pl.lit("1000t"))
+    by_k = run(pl.concat([random_scores(), twin])).table
+    assert by_k["metric"].unique(maintain_order=True).to_list() == ["recall@5", "recall@1000t"]
+    assert by_k.filter("is_primary")["metric"].unique().to_list() == ["recall@5"]
+    by_tokens = run(pl.concat([random_scores(), twin]), primary="recall@1000t").table
+    assert by_tokens["metric"].unique(maintain_order=True).to_list() == ["recall@1000t", "recall@5"]
+    assert_frame_equal(by_k.filter("is_primary"), run(random_scores()).table, check_exact=True)
+
+
+def test_what_was_measured_otherwise_is_not_compared_and_says_what_changed() -> None:
+    changed = {"good": ("golden_version", "scorer"), "bad": ()}
+    found = rows(run(random_scores(), changed=changed))
+    good = found.pop("good")
+    assert (good["verdict"], good["changed"]) == ("not comparable", "golden_version, scorer")
+    assert (good["mean"], good["p_best"], good["state"], good["n_questions"]) == (None,) * 3 + (0,)
+    assert explain(good) == (
+        "not comparable: measured with other questions or evidence, another version of the "
+        "scorer; score it again"
+    )
+    without = random_scores().filter(pl.col("strategy") != "good")
+    assert found == rows(run(without))
+
+
+def test_a_verdict_can_be_asked_against_a_margin() -> None:
+    random = np.random.default_rng(0)
+    base = random.uniform(0.3, 0.6, 60)
+    frame = scores(base=base, good=base + 0.2 + random.normal(0, 0.05, 60))
+
+    def verdict(margin: float) -> str:
+        row = rows(run(frame, margin=margin))["good"]
+        assert row["difference"] == pytest.approx(0.2, abs=0.02)
+        return row["verdict"]
+
+    assert [verdict(m) for m in (-0.1, 0.1, 0.2, 0.3)] == [
+        "better",
+        "better",
+        "cannot tell",
+        "worse",
+    ]
 
 
 def test_a_verdict_comes_with_its_interval_and_p() -> None:
@@ -184,12 +328,13 @@ def test_a_verdict_comes_with_its_interval_and_p() -> None:
     assert text.endswith("after Holm)")
 
 
-def test_a_question_is_won_or_lost_when_half_of_the_metric_moves() -> None:
+def test_a_question_is_lost_or_won_when_half_of_the_metric_moves_the_largest_first() -> None:
     base, other = [0.5] * 60, [0.5] * 60
-    base[:4], other[:4] = [0.0, 1.0, 0.2, 0.7], [1.0, 0.4, 0.69, 0.2]
+    base[:5], other[:5] = [0.0, 1.0, 0.2, 0.7, 1.0], [1.0, 0.4, 0.69, 0.2, 0.0]
     changes = run(scores(base=base, other=other)).changes
     assert dict(changes.schema) == CHANGES_SCHEMA
     assert changes.rows() == [
+        ("base", "other", "q04", "lost", "recall@5", 1.0, 0.0),
         ("base", "other", "q01", "lost", "recall@5", 1.0, 0.4),
         ("base", "other", "q03", "lost", "recall@5", 0.7, 0.2),
         ("base", "other", "q00", "won", "recall@5", 0.0, 1.0),
