@@ -17,10 +17,16 @@ ANSWERS: Schema = {
     "question_id": pl.String,
     "answer_key": pl.String,
     "answerer": pl.String,
+    "answer_kind": pl.String,
     "status": pl.String,
     "answer": pl.String,
     "abstained": pl.Boolean,
+    "sentences": pl.String,
     "issues": pl.List(pl.String),
+    "numbers_not_in_context": pl.List(pl.String),
+    "names_not_in_context": pl.List(pl.String),
+    "quotes_not_in_context": pl.List(pl.String),
+    "lexical_support": pl.Float64,
     "error_kind": pl.String,
     "error": pl.String,
     "prompt_tokens": pl.Int64,
@@ -34,6 +40,8 @@ SCORES: Schema = {
     "judge_key": pl.String,
     "status": pl.String,
     "value": pl.Float64,
+    "n_judgements": pl.Int64,
+    "variance": pl.Float64,
     "error_kind": pl.String,
     "error": pl.String,
     "n_statements": pl.Int64,
@@ -48,7 +56,9 @@ STATEMENTS: Schema = {
     "strategy": pl.String,
     "question_id": pl.String,
     "metric": pl.String,
+    "judgement": pl.Int64,
     "statement": pl.Int64,
+    "source": pl.String,
     "text": pl.String,
     "verdict": pl.Int64,
     "reason": pl.String,
@@ -60,7 +70,8 @@ class JudgedQuestion:
     """A gold question and the contexts a strategy retrieved for it, best first.
 
     `status` is `ok`, `unanswerable` (the documents do not hold the answer, which is the point), or
-    begins with `stale` when its evidence is no longer in the documents.
+    begins with `stale` when its evidence is no longer in the documents. `language` is a BCP 47
+    tag, empty if unknown.
     """
 
     question_id: str
@@ -68,20 +79,31 @@ class JudgedQuestion:
     reference_answer: str
     status: str
     contexts: list[str]
+    language: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerRow:
-    """One row of `answers`. `abstained` is null unless the model replied."""
+    """One row of `answers`. What describes an answer is null unless `status` is `ok`.
+
+    `sentences` is JSON: text, sources and quote of each. Flags are null, and not empty, where
+    there is nothing to flag because it `abstained`.
+    """
 
     strategy: str
     question_id: str
     answer_key: str | None = None
     answerer: str | None = None
+    answer_kind: Literal["generated", "extractive"] | None = None
     status: Literal["ok", "error", "skipped"]
     answer: str | None = None
     abstained: bool | None = None
+    sentences: str | None = None
     issues: list[str] = field(default_factory=list)
+    numbers_not_in_context: list[str] | None = None
+    names_not_in_context: list[str] | None = None
+    quotes_not_in_context: list[str] | None = None
+    lexical_support: float | None = None
     error_kind: str | None = None
     error: str | None = None
     prompt_tokens: int | None = None
@@ -91,6 +113,9 @@ class AnswerRow:
 @dataclass(frozen=True, kw_only=True)
 class ScoreRow:
     """One row of `ragas_scores`. `value` is null unless `status` is `ok`.
+
+    `value` is the mean of `n_judgements`, `variance` their sample variance (null of one);
+    statements are counted over all of them.
 
     `calls` are requests sent for the row, `cached_calls` replies that needed none; tokens are the
     endpoint's count over `calls`, null once it did not say or when nothing was asked; `latency_s`
@@ -104,6 +129,8 @@ class ScoreRow:
     judge_key: str | None = None
     status: Literal["ok", "error", "not_applicable", "stale", "skipped"]
     value: float | None = None
+    n_judgements: int | None = None
+    variance: float | None = None
     error_kind: str | None = None
     error: str | None = None
     n_statements: int | None = None
@@ -122,7 +149,9 @@ class StatementRow:
     strategy: str
     question_id: str
     metric: str
+    judgement: int
     statement: int
+    source: str
     text: str
     verdict: int
     reason: str

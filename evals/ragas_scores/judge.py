@@ -1,29 +1,26 @@
-"""The RAGAS metrics as released, over our own transport: ragas decides the prompts and the value.
+"""The RAGAS metrics as released, over our own transport: ragas decides the prompts and the formula.
 
-ragas takes what a judge returns on trust: fewer verdicts than statements raise a score, and a
-verdict of 2 counts as two supported statements. So every judgement is checked between the model
-and ragas, and kept statement by statement. ragas is imported inside functions only: it costs
-seconds, and the stage must load without it.
+Every reply is checked between the model and ragas, and kept statement by statement; see
+`metrics/metric.py` for why. ragas is imported inside functions only: it costs seconds, and the
+stage must load without it.
 """
 
-import hashlib
-import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from chunking_assets.chat_models.chat_endpoint import PARAMETERS, CallFailed, ChatEndpoint, Spent
 from evals.ragas_scores.availability import RAGAS_VERSION
-from evals.ragas_scores.transport import PARAMETERS, CallFailed, ChatEndpoint, Spent
+from evals.ragas_scores.instructions import ENGLISH, Instructions, instructed, prompt_version
+from evals.ragas_scores.metrics.metric import Metric, Said, Sample, Verdict
+from evals.ragas_scores.metrics.registry import METRICS
+from evals.ragas_scores.question_vectors import QuestionVectors
 
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The judge's word on one statement: 1 the context supports it, 0 it does not; and why."""
-
-    statement: str
-    verdict: int
-    reason: str
+FIRST_SEED = 7
+SEEDS_PER_JUDGEMENT = 100
+"""Room between the seeds of two judgements for prompts that one of them sends several times."""
 
 
 @dataclass
@@ -31,48 +28,89 @@ class Judgement:
     """One metric for one question. `value` is in [0, 1], None if there was nothing to judge."""
 
     value: float | None = None
-    verdicts: list[Verdict] = field(default_factory=list)
-    statements: list[str] | None = None
+    said: Said = field(default_factory=Said)
     spent: Spent = field(default_factory=Spent)
 
 
-def judge_name(model: str, host: str, metric: str) -> str:
-    """Who judged: equal names are comparable measurements.
+@dataclass(frozen=True)
+class Judge:
+    """Who judges: a model at an endpoint, instructed in a language.
 
-    It holds the model, the server, the ragas release and the digest of the metric's prompts.
+    `vectors` are for metrics that compare questions.
     """
-    return f"{model}@{host}|ragas-{RAGAS_VERSION}|{prompt_versions()[metric]}"
 
+    chat: ChatEndpoint
+    model: str
+    instructions: Instructions = ENGLISH
+    vectors: QuestionVectors | None = None
 
-@cache
-def prompt_versions() -> dict[str, str]:
-    """Per metric, 12 hex digits of the sha256 of the prompts ragas sends for fixed inputs."""
-    from ragas.metrics.collections.context_recall.util import (
-        ContextRecallInput,
-        ContextRecallPrompt,
-    )
-    from ragas.metrics.collections.faithfulness.util import (
-        NLIStatementInput,
-        NLIStatementPrompt,
-        StatementGeneratorInput,
-        StatementGeneratorPrompt,
-    )
+    def name(self, metric: str) -> str:
+        """Equal names are comparable measurements.
 
-    prompts = {
-        "faithfulness": [
-            StatementGeneratorPrompt().to_string(StatementGeneratorInput(question="q", answer="a")),
-            NLIStatementPrompt().to_string(NLIStatementInput(context="c", statements=["s"])),
-        ],
-        "context_recall": [
-            ContextRecallPrompt().to_string(
-                ContextRecallInput(question="q", context="c", answer="a")
+        It holds the model, the server, the ragas release, the digest of the metric's prompts, the
+        language if they were translated, and the embedding model if there is one in the metric.
+
+        Raises:
+            CorpusError: the translation does not fit the metric.
+        """
+        parts = [
+            f"{self.model}@{self.chat.host}",
+            f"ragas-{RAGAS_VERSION}",
+            prompt_version(metric, self.instructions),
+        ]
+        if self.instructions != ENGLISH:
+            parts.append(self.instructions.language)
+        if METRICS[metric].is_embedding and self.vectors is not None:
+            parts.append(self.vectors.identity)
+        return "|".join(parts)
+
+    async def judge(
+        self, metric: Metric, sample: Sample, judgement: Judgement, repeat: int = 0
+    ) -> None:
+        """Score `sample` into `judgement`, which a failure leaves partly filled.
+
+        Each `repeat` is a judgement of its own, asked for with other seeds.
+
+        Raises:
+            CallFailed: the judge gave no usable reply.
+        """
+        llm = _transport()(self, metric, sample, judgement, repeat)
+        embeddings = self.vectors.for_ragas() if metric.is_embedding and self.vectors else None
+        ragas_metric = instructed(metric, self.instructions, llm, embeddings)
+        result = await ragas_metric.ascore(**metric.inputs(sample))
+        computed = float(result.value)
+        value = metric.value(judgement.said, computed)
+        if value is not None and not abs(value - computed) <= metric.rounding:
+            raise CallFailed(
+                "invalid_output", f"ragas computed {computed} where its verdicts give {value}"
             )
-        ],
-    }
-    return {
-        metric: hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
-        for metric, texts in prompts.items()
-    }
+        judgement.value = value
+
+    async def verdicts(
+        self, statements: Sequence[str], contexts: Sequence[str], judgement: Judgement
+    ) -> list[Verdict]:
+        """The second half of faithfulness alone: a verdict on each of these statements, in order.
+
+        Raises:
+            CallFailed: the judge gave no usable reply.
+        """
+        from ragas.metrics.collections.faithfulness.util import (
+            NLIStatementInput,
+            NLIStatementOutput,
+        )
+
+        faithfulness = METRICS["faithfulness"]
+        judgement.said = Said(statements=(tuple(statements),))
+        sample = Sample("", " ".join(statements), "", tuple(contexts))
+        llm = _transport()(self, faithfulness, sample, judgement, 0)
+        prompt = instructed(faithfulness, self.instructions, llm, None).nli_statement_prompt
+        asked = NLIStatementInput(context="\n".join(contexts), statements=list(statements))
+        await llm.agenerate(prompt.to_string(asked), NLIStatementOutput)
+        given = {verdict.statement: verdict for verdict in judgement.said.verdicts}
+        # In the order asked for where the judge repeats the statements, in its own otherwise.
+        in_order = [given[text] for text in statements if text in given]
+        whole = len(in_order) == len(statements)
+        return in_order if whole else list(judgement.said.verdicts)
 
 
 def parameters() -> dict[str, object]:
@@ -80,101 +118,46 @@ def parameters() -> dict[str, object]:
     return dict(PARAMETERS)
 
 
-async def judge(
-    chat: ChatEndpoint,
-    model: str,
-    metric: str,
-    question: str,
-    text: str,
-    contexts: Sequence[str],
-    judgement: Judgement,
-) -> None:
-    """Score `text` against `contexts` into `judgement`, which a failure leaves partly filled.
-
-    Faithfulness (Es et al. 2023, https://arxiv.org/abs/2309.15217) is the share of an answer's
-    statements that the contexts support; `text` is the answer. Context recall is the share of the
-    reference answer's statements that can be attributed to the contexts; `text` is the reference.
-    Neither `text` nor `contexts` may be empty.
-
-    Raises:
-        CallFailed: the judge gave no usable reply.
-    """
-    from ragas.metrics.collections import ContextRecall, Faithfulness
-
-    llm = _judge_class()(chat, model, judgement)
-    if metric == "faithfulness":
-        result = await Faithfulness(llm=llm).ascore(
-            user_input=question, response=text, retrieved_contexts=list(contexts)
-        )
-    else:
-        result = await ContextRecall(llm=llm).ascore(
-            user_input=question, retrieved_contexts=list(contexts), reference=text
-        )
-    if judgement.verdicts:
-        judgement.value = _checked(float(result.value), judgement.verdicts)
-
-
-def _checked(value: float, verdicts: list[Verdict]) -> float:
-    share = sum(v.verdict for v in verdicts) / len(verdicts)
-    if not math.isclose(value, share):
-        raise CallFailed("invalid_output", f"ragas computed {value} where {share} are supported")
-    return value
-
-
 @cache
-def _judge_class() -> type[Any]:
+def _transport() -> type[Any]:
     from pydantic import BaseModel
     from ragas.llms.base import InstructorBaseRagasLLM
-    from ragas.metrics.collections.context_recall.util import ContextRecallOutput
-    from ragas.metrics.collections.faithfulness.util import (
-        NLIStatementOutput,
-        StatementGeneratorOutput,
-    )
 
-    def verdicts(output: BaseModel) -> list[Verdict]:
-        if isinstance(output, NLIStatementOutput):
-            return [Verdict(s.statement, s.verdict, s.reason) for s in output.statements]
-        if isinstance(output, ContextRecallOutput):
-            return [Verdict(s.statement, s.attributed, s.reason) for s in output.classifications]
-        return []
-
-    class TransportJudge(InstructorBaseRagasLLM):
+    class Transport(InstructorBaseRagasLLM):
         """Serves one judgement; ragas' own LLM class would report each call to its makers."""
 
-        def __init__(self, chat: ChatEndpoint, model: str, judgement: Judgement) -> None:
-            self.chat, self.model, self.judgement = chat, model, judgement
+        def __init__(
+            self, judge: Judge, metric: Metric, sample: Sample, judgement: Judgement, repeat: int
+        ) -> None:
+            self.judge, self.metric, self.sample = judge, metric, sample
+            self.judgement, self.repeat = judgement, repeat
+            self.asked: Counter[str] = Counter()
 
         def generate(self, prompt: str, response_model: type[Any]) -> Any:
             raise NotImplementedError("judgements are asynchronous")
 
         async def agenerate(self, prompt: str, response_model: type[Any]) -> Any:
+            seed = FIRST_SEED + SEEDS_PER_JUDGEMENT * self.repeat + self.asked[prompt]
+            self.asked[prompt] += 1
             try:
-                reply = await self.chat.ask(
-                    self.model,
+                reply = await self.judge.chat.ask(
+                    self.judge.model,
                     [{"role": "user", "content": prompt}],
                     response_model,
                     self.check,
+                    seed if seed != FIRST_SEED else None,
                 )
             except CallFailed as failure:
                 self.judgement.spent += failure.spent
                 raise
             self.judgement.spent += reply.spent
-            if isinstance(reply.output, StatementGeneratorOutput):
-                self.judgement.statements = reply.output.statements
-            else:
-                self.judgement.verdicts = verdicts(reply.output)
+            self.judgement.said += self.read(reply.output)
             return reply.output
 
-        def check(self, output: BaseModel) -> None:
-            if isinstance(output, StatementGeneratorOutput):
-                return
-            given = verdicts(output)
-            for verdict in given:
-                if verdict.verdict not in (0, 1):
-                    raise ValueError(f"verdict {verdict.verdict}: only 0 and 1 are verdicts")
-            expected = self.judgement.statements
-            if not given or (expected is not None and len(given) != len(expected)):
-                wanted = "at least 1" if expected is None else len(expected)
-                raise ValueError(f"{len(given)} verdicts given, {wanted} expected")
+        def read(self, output: BaseModel) -> Said:
+            return self.metric.read(output, self.judgement.said, self.sample)
 
-    return TransportJudge
+        def check(self, output: BaseModel) -> None:
+            self.read(output)
+
+    return Transport

@@ -7,22 +7,33 @@ the rest.
 """
 
 import asyncio
+import json
+import statistics
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from chunking_assets.keys import digest
-from evals.ragas_scores import answers, judge
-from evals.ragas_scores.availability import (
-    NO_JUDGE,
+from chunking_assets.chat_models.chat_endpoint import (
+    CallFailed,
+    ChatEndpoint,
+    EndpointStopped,
+    Spent,
+)
+from chunking_assets.chat_models.endpoint import (
+    NO_ENDPOINT,
     Endpoint,
     endpoint_from_environment,
-    ragas_problem,
 )
+from chunking_assets.chat_models.response_cache import CACHE_FILE, ResponseCache
+from chunking_assets.keys import digest
+from evals.ragas_scores import answers, judge
+from evals.ragas_scores.availability import ragas_problem
+from evals.ragas_scores.event_loop import in_own_loop
+from evals.ragas_scores.extractive import EXTRACTIVE, extractive_answer
+from evals.ragas_scores.flags import flags
 from evals.ragas_scores.frames import (
     ANSWERS,
     SCORES,
@@ -36,18 +47,29 @@ from evals.ragas_scores.frames import (
     frame,
     rows_of,
 )
-from evals.ragas_scores.response_cache import ResponseCache
-from evals.ragas_scores.transport import CallFailed, ChatEndpoint, EndpointStopped, Spent
+from evals.ragas_scores.instructions import ENGLISH, Instructions
+from evals.ragas_scores.lexical_support import lexical_support
+from evals.ragas_scores.metrics.metric import Metric, Sample
+from evals.ragas_scores.metrics.registry import METRICS
+from evals.ragas_scores.question_vectors import QuestionVectors
 
 if TYPE_CHECKING:
     from chunking_assets.config import JudgeSettings
 
-CACHE_FILE = "chat_replies.sqlite"
 
 Progress = Callable[[int, int], None]
 """Called with (questions done, questions in all)."""
 
-Result = TypeVar("Result")
+_FINAL = ("refused", "content_filter", "truncated", "invalid_output")
+"""What asking again would not change."""
+
+
+@dataclass(frozen=True)
+class _Unavailable:
+    """Why nothing can be judged here: `kind` for the rows, `reason` with the cure."""
+
+    kind: str
+    reason: str
 
 
 def judge_strategy(
@@ -57,86 +79,39 @@ def judge_strategy(
     cache_folder: Path,
     previous: JudgedFrames | None = None,
     progress: Progress | None = None,
+    *,
+    instructions: Instructions = ENGLISH,
+    vectors: QuestionVectors | None = None,
 ) -> JudgedFrames:
     """Answer every question from its contexts and judge the answers and the contexts.
 
-    The endpoint comes from the environment. Without one, or without a working ragas, every row
-    reads `skipped` (`no_judge`, `ragas_unavailable`) and nothing is sent. `previous` are the rows
-    of the last run: those with an unchanged key are taken over. Replies are kept in
-    `cache_folder`. When the endpoint fails for good, `summary.stopped` says how.
+    The endpoint comes from the environment. Without one, or without a working ragas, every score
+    reads `skipped` (`no_judge`, `ragas_unavailable`) and nothing is sent; answers too, unless they
+    are extractive. `previous` are the rows of the last run: those with an unchanged key are taken
+    over. Replies are kept in `cache_folder`. When the endpoint fails for good, `summary.stopped`
+    says how. `vectors` are needed for `answer_relevancy`.
 
     Raises:
-        CorpusError: the cache in `cache_folder` cannot be used.
+        CorpusError: the cache in `cache_folder` cannot be used, or `instructions` do not fit.
     """
     endpoint = endpoint_from_environment()
+    unavailable = None
     if endpoint is None:
-        return _all_skipped(strategy, questions, settings, "no_judge", NO_JUDGE)
-    if problem := ragas_problem():
-        return _all_skipped(strategy, questions, settings, "ragas_unavailable", problem)
-    run = partial(
-        _judge_all, strategy, questions, settings, endpoint, cache_folder, previous, progress
-    )
-    return _in_own_loop(run)
+        unavailable = _Unavailable("no_judge", NO_ENDPOINT)
+    elif problem := ragas_problem():
+        unavailable = _Unavailable("ragas_unavailable", problem)
+    last = _LastRun.of(strategy, previous)
+    chosen = _chosen(questions, settings.max_questions)
 
-
-def _all_skipped(
-    strategy: str,
-    questions: Sequence[JudgedQuestion],
-    settings: "JudgeSettings",
-    kind: str,
-    reason: str,
-) -> JudgedFrames:
-    done = [
-        _Judged(
-            AnswerRow(
-                strategy=strategy,
-                question_id=question.question_id,
-                status="skipped",
-                error_kind=kind,
-                error=reason,
-            ),
-            [
-                ScoreRow(
-                    strategy=strategy,
-                    question_id=question.question_id,
-                    metric=metric,
-                    status="skipped",
-                    error_kind=kind,
-                    error=reason,
+    async def all_judged() -> JudgedFrames:
+        async with AsyncExitStack() as stack:
+            judging = None
+            if unavailable is None and endpoint is not None:
+                chat = await stack.enter_async_context(
+                    _opened(stack, endpoint, settings, cache_folder)
                 )
-                for metric in settings.metrics
-            ],
-        )
-        for question in questions
-    ]
-    return _frames(done, JudgeSummary(skipped=f"{kind}: {reason}"))
-
-
-def _in_own_loop(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run to the end from plain code, also where a loop runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work())
-    with ThreadPoolExecutor(1) as other_thread:
-        return other_thread.submit(lambda: asyncio.run(work())).result()
-
-
-async def _judge_all(
-    strategy: str,
-    questions: Sequence[JudgedQuestion],
-    settings: "JudgeSettings",
-    endpoint: Endpoint,
-    cache_folder: Path,
-    previous: JudgedFrames | None,
-    progress: Progress | None,
-) -> JudgedFrames:
-    with ResponseCache(cache_folder / CACHE_FILE) as cache:
-        async with ChatEndpoint(
-            endpoint, cache, concurrency=settings.concurrency, timeout=settings.timeout
-        ) as chat:
-            run = _Run(strategy, settings, chat, _LastRun.of(strategy, previous))
-            chosen = _chosen(questions, settings.max_questions)
+                judging = judge.Judge(chat, settings.judge_model, instructions, vectors)
+            run = _Run(strategy, settings, judging, unavailable, last)
             finished = 0
 
             async def judged(question: JudgedQuestion) -> _Judged:
@@ -149,16 +124,16 @@ async def _judge_all(
 
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(judged(question)) for question in questions]
-    summary = JudgeSummary(
-        stopped=str(chat.stopped) if chat.stopped else None,
-        carried_over=run.carried_over,
-        requests=chat.spent.requests,
-        cached_calls=chat.spent.cached,
-        prompt_tokens=chat.spent.prompt_tokens,
-        completion_tokens=chat.spent.completion_tokens,
-        adaptations=chat.adaptations,
-    )
-    return _frames([task.result() for task in tasks], summary)
+        return _frames([task.result() for task in tasks], run.summary())
+
+    return in_own_loop(all_judged)
+
+
+def _opened(
+    stack: AsyncExitStack, endpoint: Endpoint, settings: "JudgeSettings", cache_folder: Path
+) -> ChatEndpoint:
+    cache = stack.enter_context(ResponseCache(cache_folder / CACHE_FILE))
+    return ChatEndpoint(endpoint, cache, concurrency=settings.concurrency, timeout=settings.timeout)
 
 
 def _chosen(questions: Sequence[JudgedQuestion], most: int | None) -> set[str]:
@@ -217,117 +192,183 @@ class _LastRun:
 
 
 class _Run:
-    """Judges the questions of one strategy at one endpoint."""
+    """Judges the questions of one strategy; without a judge, says so in every row."""
 
     def __init__(
-        self, strategy: str, settings: "JudgeSettings", chat: ChatEndpoint, last: _LastRun
+        self,
+        strategy: str,
+        settings: "JudgeSettings",
+        judging: judge.Judge | None,
+        unavailable: _Unavailable | None,
+        last: _LastRun,
     ) -> None:
-        self.strategy, self.settings, self.chat, self.last = strategy, settings, chat, last
-        self.answerer = f"{settings.answer_model}@{chat.host}"
-        self.judges: dict[str, str] = {
-            metric: judge.judge_name(settings.judge_model, chat.host, metric)
-            for metric in settings.metrics
-        }
+        self.strategy, self.settings, self.last = strategy, settings, last
+        self.judging, self.unavailable = judging, unavailable
+        self.metrics = [METRICS[name] for name in settings.metrics]
+        self.judges = {m.name: judging.name(m.name) for m in self.metrics} if judging else {}
         self.carried_over = 0
 
+    def summary(self) -> JudgeSummary:
+        if self.judging is None:
+            gone = self.unavailable
+            skipped = None if gone is None else f"{gone.kind}: {gone.reason}"
+            return JudgeSummary(skipped=skipped, carried_over=self.carried_over)
+        chat = self.judging.chat
+        return JudgeSummary(
+            stopped=str(chat.stopped) if chat.stopped else None,
+            carried_over=self.carried_over,
+            requests=chat.spent.requests,
+            cached_calls=chat.spent.cached,
+            prompt_tokens=chat.spent.prompt_tokens,
+            completion_tokens=chat.spent.completion_tokens,
+            adaptations=chat.adaptations,
+        )
+
     async def question(self, question: JudgedQuestion, chosen: bool) -> _Judged:
-        done = _Judged(await self.answer(question, chosen))
-        for metric in self.settings.metrics:
+        done = _Judged(self.described(question, await self.answer(question, chosen)))
+        for metric in self.metrics:
             score, statements = await self.score(question, metric, done.answer, chosen)
             done.scores.append(score)
             done.statements += statements
         return done
 
     async def answer(self, question: JudgedQuestion, chosen: bool) -> AnswerRow:
-        contexts = question.contexts
-        key = answers.answer_key(question.question, contexts, self.answerer, judge.parameters())
-        row = AnswerRow(
-            strategy=self.strategy,
-            question_id=question.question_id,
-            answer_key=key,
-            answerer=self.answerer,
-            status="skipped",
-        )
+        row = AnswerRow(strategy=self.strategy, question_id=question.question_id, status="skipped")
+        is_extractive = self.settings.answerer == "extractive"
+        if not is_extractive and self.unavailable is not None:
+            return replace(row, error_kind=self.unavailable.kind, error=self.unavailable.reason)
+        row = replace(row, **self.answerer(question))
         if question.status.startswith("stale"):
             return replace(row, error_kind="stale")
         if not chosen:
             return replace(row, error_kind="max_questions")
-        if "faithfulness" not in self.settings.metrics:
+        if not self.settings.lexical_support and not any("answer" in m.reads for m in self.metrics):
             return replace(row, error_kind="not_needed")
-        if not contexts:
+        if not question.contexts:
             return replace(row, error_kind="no_contexts_retrieved")
-        if (before := self.last.answers.get((question.question_id, key))) is not None:
+        if (before := self.last.answers.get((question.question_id, row.answer_key))) is not None:
             self.carried_over += 1
             return before
+        if is_extractive:
+            copied = extractive_answer(question.question, question.contexts)
+            return _answered(row, copied, question.contexts)
+        return await self.generated(row, question)
+
+    def answerer(self, question: JudgedQuestion) -> dict[str, Any]:
+        """Who answers, and the key under which that answer is kept."""
+        if self.settings.answerer == "extractive" or self.judging is None:
+            answerer, kind, parameters = EXTRACTIVE, "extractive", {}
+        else:
+            answerer = f"{self.settings.answer_model}@{self.judging.chat.host}"
+            kind, parameters = "generated", judge.parameters()
+        key = answers.answer_key(question.question, question.contexts, answerer, parameters)
+        return {"answer_key": key, "answerer": answerer, "answer_kind": kind}
+
+    async def generated(self, row: AnswerRow, question: JudgedQuestion) -> AnswerRow:
+        """The model's answer; where its citations are wrong it is told so, once."""
+        asked = answers.messages(question.question, question.contexts)
+        spent = Spent()
         try:
-            reply = await self.chat.ask(
-                self.settings.answer_model,
-                answers.messages(question.question, contexts),
-                answers.GroundedAnswer,
-                answers.check_complete,
-            )
+            reply = await self.ask(asked)
+            output, spent = reply.output, reply.spent
+            if found := answers.issues(output, question.contexts):
+                repaired = await self.repaired(asked, output, found)
+                spent += repaired.spent
+                if repaired.output and len(
+                    answers.issues(repaired.output, question.contexts)
+                ) < len(found):
+                    output = repaired.output
         except CallFailed as failure:
             kind, message = _kind_and_message(failure)
-            return replace(
-                row, status="error", error_kind=kind, error=message, **_tokens(failure.spent)
-            )
+            spent += failure.spent
+            return replace(row, status="error", error_kind=kind, error=message, **_tokens(spent))
+        return replace(_answered(row, output, question.contexts), **_tokens(spent))
+
+    async def ask(self, asked: Sequence[dict[str, str]]) -> Any:
+        assert self.judging is not None
+        return await self.judging.chat.ask(
+            self.settings.answer_model, asked, answers.GroundedAnswer, answers.check_complete
+        )
+
+    async def repaired(
+        self,
+        asked: Sequence[dict[str, str]],
+        output: answers.GroundedAnswer,
+        found: Sequence[str],
+    ) -> "_Repaired":
+        try:
+            reply = await self.ask([*asked, *answers.repair(output, found)])
+        except CallFailed as failure:
+            if failure.kind not in _FINAL:
+                raise  # the next run asks again, and would then be given another answer
+            return _Repaired(None, failure.spent)
+        return _Repaired(reply.output, reply.spent)
+
+    def described(self, question: JudgedQuestion, row: AnswerRow) -> AnswerRow:
+        """With what can be said of the answer without a model; rows of the last run, too."""
+        if row.status != "ok" or row.abstained or not row.answer:
+            return row
+        found = flags(row.answer, question.contexts, question.language)
+        said = [sentence["text"] for sentence in json.loads(row.sentences or "[]")]
         return replace(
             row,
-            status="ok",
-            answer=reply.output.text,
-            abstained=not reply.output.found,
-            issues=answers.issues(reply.output, contexts),
-            **_tokens(reply.spent),
+            numbers_not_in_context=found.numbers,
+            names_not_in_context=found.names,
+            quotes_not_in_context=found.quotes,
+            lexical_support=(
+                lexical_support(said, question.contexts) if self.settings.lexical_support else None
+            ),
         )
 
     async def score(
-        self, question: JudgedQuestion, metric: str, answer: AnswerRow, chosen: bool
+        self, question: JudgedQuestion, metric: Metric, answer: AnswerRow, chosen: bool
     ) -> tuple[ScoreRow, list[StatementRow]]:
-        faithfulness = metric == "faithfulness"
-        text = (answer.answer or "") if faithfulness else question.reference_answer.strip()
         row = ScoreRow(
             strategy=self.strategy,
             question_id=question.question_id,
-            metric=metric,
-            judge=self.judges[metric],
-            judge_key=digest(
-                "judgement",
-                metric,
-                self.judges[metric],
-                judge.parameters(),
-                question.question,
-                text,
-                question.contexts,
-            ),
+            metric=metric.name,
             status="not_applicable",
         )
-        settled = _left_out(row, question, chosen)
-        if settled is None and faithfulness:
-            settled = _faithfulness_settled(row, question, answer)
-        elif settled is None:
-            settled = _context_recall_settled(row, question, text)
+        if self.unavailable is not None:
+            kind, reason = self.unavailable.kind, self.unavailable.reason
+            return replace(row, status="skipped", error_kind=kind, error=reason), []
+        sample = Sample(
+            question.question,
+            answer.answer or "",
+            question.reference_answer.strip(),
+            tuple(question.contexts),
+        )
+        row = replace(row, judge=self.judges[metric.name], judge_key=self.key(metric, sample))
+        settled = _settled(row, metric, question, answer, chosen)
         if settled is not None:
             return settled, []
-        carried = self.last.scores.get((question.question_id, metric, row.judge_key))
+        carried = self.last.scores.get((question.question_id, metric.name, row.judge_key))
         if carried is not None:
             self.carried_over += 1
-            return carried, self.last.statements.get((question.question_id, metric), [])
-        return await self._judged(row, question, text)
+            return carried, self.last.statements.get((question.question_id, metric.name), [])
+        return await self._judged(row, metric, sample)
+
+    def key(self, metric: Metric, sample: Sample) -> str:
+        """Equal while the same judge would read the same texts as often."""
+        return digest(
+            "judgement",
+            metric.name,
+            self.judges[metric.name],
+            judge.parameters(),
+            self.settings.judge_repeats,
+            sample.question,
+            *(getattr(sample, part) for part in sorted(metric.reads)),
+        )
 
     async def _judged(
-        self, row: ScoreRow, question: JudgedQuestion, text: str
+        self, row: ScoreRow, metric: Metric, sample: Sample
     ) -> tuple[ScoreRow, list[StatementRow]]:
-        judgement = judge.Judgement()
+        assert self.judging is not None
+        judgements: list[judge.Judgement] = []
         try:
-            await judge.judge(
-                self.chat,
-                self.settings.judge_model,
-                row.metric,
-                question.question,
-                text,
-                question.contexts,
-                judgement,
-            )
+            for repeat in range(self.settings.judge_repeats):
+                judgements.append(judge.Judgement())
+                await self.judging.judge(metric, sample, judgements[-1], repeat)
         except CallFailed as failure:
             kind, message = _kind_and_message(failure)
             row = replace(row, status="error", error_kind=kind, error=message)
@@ -335,8 +376,8 @@ class _Run:
             problem = f"{type(error).__name__}: {error}"[:300]
             row = replace(row, status="error", error_kind="judge_error", error=problem)
         else:
-            row = _with_value(row, judgement)
-        spent = judgement.spent
+            row = _with_value(row, judgements)
+        spent = sum((judgement.spent for judgement in judgements), Spent())
         row = replace(
             row,
             calls=spent.requests,
@@ -351,27 +392,59 @@ class _Run:
                 strategy=self.strategy,
                 question_id=row.question_id,
                 metric=row.metric,
+                judgement=repeat,
                 statement=number,
+                source=verdict.source,
                 text=verdict.statement,
                 verdict=verdict.verdict,
                 reason=verdict.reason,
             )
-            for number, verdict in enumerate(judgement.verdicts)
+            for repeat, judgement in enumerate(judgements)
+            for number, verdict in enumerate(judgement.said.verdicts)
         ]
 
 
-# Each of these gives the row if it can be written without a judge.
+@dataclass(frozen=True)
+class _Repaired:
+    """What the model made of its wrong citations; `output` None if nothing usable."""
+
+    output: answers.GroundedAnswer | None
+    spent: Spent
 
 
-def _left_out(row: ScoreRow, question: JudgedQuestion, chosen: bool) -> ScoreRow | None:
+def _answered(row: AnswerRow, answer: answers.GroundedAnswer, contexts: Sequence[str]) -> AnswerRow:
+    return replace(
+        row,
+        status="ok",
+        answer=answer.text,
+        abstained=not answer.found,
+        sentences=answers.sentences_json(answer),
+        issues=answers.issues(answer, contexts),
+    )
+
+
+def _settled(
+    row: ScoreRow, metric: Metric, question: JudgedQuestion, answer: AnswerRow, chosen: bool
+) -> ScoreRow | None:
+    """The row, if it can be written without a judge."""
     if question.status.startswith("stale"):
         return replace(row, status="stale", judge_key=None, error_kind=question.status)
     if not chosen:
         return replace(row, status="skipped", judge_key=None, error_kind="max_questions")
+    if "reference" in metric.reads:
+        if question.status == "unanswerable":
+            return replace(row, error_kind="unanswerable")
+        if not question.reference_answer.strip():
+            return replace(row, error_kind="no_reference_answer")
+    if "answer" in metric.reads:
+        return _settled_by_answer(row, question, answer)
+    if not question.contexts:
+        # Nothing helps and nothing can be attributed to nothing: 0 by definition, not by judgement.
+        return replace(row, status="ok", value=0.0, error_kind="no_contexts_retrieved")
     return None
 
 
-def _faithfulness_settled(
+def _settled_by_answer(
     row: ScoreRow, question: JudgedQuestion, answer: AnswerRow
 ) -> ScoreRow | None:
     if answer.status == "error":
@@ -390,26 +463,22 @@ def _faithfulness_settled(
     return None
 
 
-def _context_recall_settled(row: ScoreRow, question: JudgedQuestion, text: str) -> ScoreRow | None:
-    if question.status == "unanswerable":
-        return replace(row, error_kind="unanswerable")
-    if not text:
-        return replace(row, error_kind="no_reference_answer")
-    if not question.contexts:
-        # Nothing can be attributed to nothing: 0 by definition, not by judgement.
-        return replace(row, status="ok", value=0.0, error_kind="no_contexts_retrieved")
-    return None
-
-
-def _with_value(row: ScoreRow, judgement: judge.Judgement) -> ScoreRow:
-    if judgement.value is None:
+def _with_value(row: ScoreRow, judgements: Sequence[judge.Judgement]) -> ScoreRow:
+    values = [judgement.value for judgement in judgements if judgement.value is not None]
+    if not values:
         return replace(row, error_kind="no_statements")
+    if len(values) < len(judgements):
+        problem = f"{len(judgements) - len(values)} of {len(judgements)} found no statements"
+        return replace(row, status="error", error_kind="invalid_output", error=problem)
+    verdicts = [verdict.verdict for judgement in judgements for verdict in judgement.said.verdicts]
     return replace(
         row,
         status="ok",
-        value=judgement.value,
-        n_statements=len(judgement.verdicts),
-        n_supported=sum(verdict.verdict for verdict in judgement.verdicts),
+        value=statistics.fmean(values),
+        n_judgements=len(values),
+        variance=statistics.variance(values) if len(values) > 1 else None,
+        n_statements=len(verdicts),
+        n_supported=sum(verdicts),
     )
 
 

@@ -1,6 +1,7 @@
-"""Everything here runs the released ragas metrics against the server of conftest.py."""
+"""Everything here runs the released ragas metrics against the server of judge_server.py."""
 
 import asyncio
+import json
 import logging
 import os
 import socket
@@ -17,7 +18,9 @@ from evals.ragas_scores.frames import (
     STATEMENTS,
     JudgedQuestion,
 )
-from evals.ragas_scores.judge import prompt_versions
+from evals.ragas_scores.instructions import ENGLISH
+from evals.ragas_scores.judge import Judge
+from evals.ragas_scores.metrics.registry import METRICS
 from evals.ragas_scores.score import judge_strategy
 
 PUMP = JudgedQuestion(
@@ -59,11 +62,17 @@ def server(endpoint_in_environment):
 
 @pytest.fixture
 def run(tmp_path):
-    def run(questions=ALL, previous=None, progress=None, strategy="s", **settings):
+    def run(
+        questions=ALL, previous=None, progress=None, strategy="s", vectors=None,
+        instructions=ENGLISH, **settings,
+    ):  # fmt: skip
         given = JudgeSettings(
             **{"answer_model": "ok", "judge_model": "ok", "timeout": 20, **settings}
         )
-        return judge_strategy(strategy, questions, given, tmp_path, previous, progress)
+        return judge_strategy(
+            strategy, questions, given, tmp_path, previous, progress,
+            instructions=instructions, vectors=vectors,
+        )  # fmt: skip
 
     return run
 
@@ -221,13 +230,13 @@ def test_a_failed_answer_leaves_context_recall_standing(server, run):
 
 
 def test_a_defect_met_in_one_row_costs_the_others_nothing(server, run, monkeypatch):
-    async def failing(chat, model, metric, question, *rest):
-        if question == PUMP.question:
+    async def failing(self, metric, sample, *rest):
+        if sample.question == PUMP.question:
             raise KeyError("unexpected")
-        await judging(chat, model, metric, question, *rest)
+        await judging(self, metric, sample, *rest)
 
-    judging = score.judge.judge
-    monkeypatch.setattr(score.judge, "judge", failing)
+    judging = Judge.judge
+    monkeypatch.setattr(Judge, "judge", failing)
     scores = run([PUMP, FILTER]).scores
     assert row(scores, "pump", "faithfulness")["error_kind"] == "judge_error"
     assert row(scores, "filter", "faithfulness")["value"] == 1.0
@@ -245,7 +254,8 @@ def test_the_second_run_sends_nothing_and_gives_the_same_rows(server, run):
     first = run(ALL)
     sent = len(server.requests)
     second = run(ALL, previous=first)
-    assert sent == 9  # an answer and 2 + 1 judgements for two questions, an abstention for one
+    # An answer and 2 + 1 judgements for two questions, one repair, an abstention for the third.
+    assert sent == 10
     assert len(server.requests) == sent
     assert second.answers.equals(first.answers)
     assert second.scores.equals(first.scores)
@@ -292,9 +302,10 @@ def test_other_contexts_are_judged_again(server, run):
 
 def test_another_judge_does_not_change_what_is_judged(server, run):
     first = run([PUMP])
-    second = run([PUMP], previous=first, judge_model="fenced")
+    sent = len(server.requests)
+    second = run([PUMP], previous=first, judge_model="fenced", judge_repeats=1)
     assert second.answers.equals(first.answers)
-    assert sum(body["model"] == "ok" for body in server.requests) == 4
+    assert [body["model"] for body in server.requests[sent:]] == ["fenced"] * 3
     assert first.scores["judge_key"].to_list() != second.scores["judge_key"].to_list()
 
 
@@ -337,7 +348,7 @@ def test_answers_had_before_a_fatal_failure_are_kept(server, run):
     judged = run([PUMP, FILTER], judge_model="auth", concurrency=1)
     assert judged.answers["status"].to_list() == ["ok", "ok"]
     assert judged.scores["error_kind"].unique().to_list() == ["stopped: invalid_api_key"]
-    assert len(server.requests) == 3
+    assert [body["model"] for body in server.requests].count("auth") == 1
 
 
 def test_a_fatal_failure_stops_the_sending(server, run):
@@ -410,6 +421,155 @@ def test_what_the_server_does_not_accept_is_in_the_summary(server, run):
     assert "temperature not supported, left out" in adaptations["reasoning"]
 
 
+def test_wrong_citations_are_sent_back_once(server, run):
+    server.repaired[PUMP.question] = ["The pump is serviced every 6 months."]
+    answer = row(run([PUMP], metrics=["faithfulness"]).answers, "pump")
+    [repair] = [body["messages"] for body in server.requests if len(body["messages"]) == 4]
+    assert "- quote_not_in_source: The pump is blue." in repair[-1]["content"]
+    assert (answer["answer"], answer["issues"]) == ("The pump is serviced every 6 months.", [])
+    assert json.loads(answer["sentences"]) == [
+        {
+            "text": "The pump is serviced every 6 months.",
+            "sources": ["p1"],
+            "quote": "The pump is serviced every 6 months.",
+        }
+    ]
+
+
+def test_a_repair_may_withdraw_the_answer(server, run):
+    server.repaired[PUMP.question] = []
+    answer = row(run([PUMP]).answers, "pump")
+    assert (answer["status"], answer["abstained"], answer["issues"]) == ("ok", True, [])
+
+
+def test_a_repair_that_makes_it_worse_is_not_taken(server, run):
+    server.repaired[PUMP.question] = ["It is red.", "It is big."]
+    answer = row(run([PUMP]).answers, "pump")
+    assert answer["answer"].endswith("The pump is blue.")
+    assert len(answer["issues"]) == 2
+
+
+def test_right_citations_cost_one_request(server, run):
+    run([FILTER], metrics=["faithfulness"])
+    assert sum(len(body["messages"]) == 2 for body in server.requests) == 1
+    assert not [body for body in server.requests if len(body["messages"]) > 2]
+
+
+def test_what_an_answer_says_beyond_its_contexts_is_flagged(server, run):
+    server.answers[FILTER.question] = ["Filters cost 40 EUR.", "Orders go to Bosch by 2031."]
+    answer = row(run([FILTER]).answers, "filter")
+    assert answer["numbers_not_in_context"] == ["2031"]
+    assert answer["names_not_in_context"] == ["Bosch"]
+    assert (answer["quotes_not_in_context"], answer["lexical_support"]) == ([], None)
+
+
+def test_an_abstention_has_no_flags(server, run):
+    assert row(run([MOON]).answers, "moon")["numbers_not_in_context"] is None
+
+
+def test_lexical_support_is_measured_on_request_and_apart_from_the_scores(server, run):
+    judged = run([PUMP], lexical_support=True, metrics=["context_recall"])
+    assert row(judged.answers, "pump")["lexical_support"] == pytest.approx(2 / 3)
+    assert judged.scores["metric"].to_list() == ["context_recall"]
+
+
+def test_lexical_support_asked_for_later_asks_no_model_again(server, run):
+    first = run([PUMP])
+    sent = len(server.requests)
+    second = run([PUMP], previous=first, lexical_support=True)
+    assert row(second.answers, "pump")["lexical_support"] == pytest.approx(2 / 3)
+    assert len(server.requests) == sent
+
+
+def test_repeated_judgements_are_averaged_with_their_variance(server, run):
+    found = row(
+        run([FILTER], judge_model="noisy", judge_repeats=3).scores, "filter", "faithfulness"
+    )
+    assert found["value"] == pytest.approx(1 / 3)
+    assert (found["n_judgements"], found["variance"]) == (3, pytest.approx(1 / 3))
+    assert (found["n_statements"], found["n_supported"], found["calls"]) == (3, 1, 6)
+
+
+def test_a_single_judgement_has_no_variance(server, run):
+    found = row(run([FILTER]).scores, "filter", "faithfulness")
+    assert (found["n_judgements"], found["variance"]) == (1, None)
+
+
+def test_every_repeated_judgement_keeps_its_verdicts(server, run):
+    judged = run([FILTER], judge_model="noisy", judge_repeats=2, metrics=["context_recall"])
+    assert judged.statements.select("judgement", "statement", "source", "verdict").rows() == [
+        (0, 0, "reference", 1),
+        (1, 0, "reference", 0),
+    ]
+
+
+def test_more_repeats_ask_only_for_the_further_judgements(server, run):
+    first = run([FILTER], metrics=["context_recall"])
+    sent = len(server.requests)
+    second = run([FILTER], previous=first, metrics=["context_recall"], judge_repeats=3)
+    assert len(server.requests) == sent + 2
+    assert row(second.scores, "filter", "context_recall")["cached_calls"] == 1
+
+
+def test_one_failed_judgement_of_several_is_no_score(server, run):
+    given = server.reply
+    server.reply = lambda body: {} if body["seed"] == 107 else given(body)
+    found = row(run([FILTER], judge_repeats=2).scores, "filter", "context_recall")
+    assert (found["status"], found["value"], found["n_judgements"]) == ("error", None, None)
+
+
+def test_an_extractive_answer_needs_no_endpoint_and_is_labelled(run):
+    judged = run([FILTER, MOON, STALE], answerer="extractive")
+    answer = row(judged.answers, "filter")
+    assert (answer["status"], answer["answer"]) == ("ok", "Filters cost 40 EUR.")
+    assert (answer["answer_kind"], answer["answerer"]) == ("extractive", "extractive@1")
+    assert (answer["issues"], answer["prompt_tokens"]) == ([], None)
+    assert row(judged.answers, "moon")["abstained"] is True
+    assert judged.scores["error_kind"].unique().to_list() == ["no_judge"]
+
+
+def test_an_extractive_answer_is_judged_where_there_is_a_judge_and_asked_of_nobody(server, run):
+    judged = run([FILTER], answerer="extractive")
+    assert row(judged.scores, "filter", "faithfulness")["value"] == 1.0
+    assert row(judged.answers, "filter")["answer_kind"] == "extractive"
+    assert all(body["messages"][0]["role"] == "user" for body in server.requests)
+
+
+def test_an_extractive_answer_is_never_taken_for_a_generated_one(server, run):
+    first = run([FILTER], answerer="extractive")
+    second = run([FILTER], previous=first)
+    keys = [row(judged.answers, "filter")["answer_key"] for judged in (first, second)]
+    assert keys[0] != keys[1]
+    assert row(second.answers, "filter")["answer_kind"] == "generated"
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "reference"),
+    [
+        ("フィルターはいくらですか？", "フィルターは40ユーロです。", '40ユーロ、"税込"です。'),
+        ("كم سعر المرشّح؟", "سعر المرشح ٤٠ يورو.", "السعر ٤٠ يورو."),
+    ],
+    ids=["ja", "ar"],
+)
+def test_texts_of_any_language_reach_the_judge_and_come_back_untouched(
+    server, run, question, passage, reference
+):
+    server.answers[question] = [passage]
+    asked = JudgedQuestion("x", question, reference, "ok", [passage])
+    judged = run([asked], metrics=["faithfulness", "context_recall"])
+    sent = [body["messages"][-1]["content"] for body in server.requests]
+    assert f'<passage id="p1">\n{passage}\n</passage>' in sent[0]
+    assert sent[0].endswith(f"Question: {question}")
+    for prompt in sent[1:]:
+        given = json.loads(prompt[prompt.rindex("\ninput: ") + 8 :].rpartition("\nOutput:")[0])
+        assert set(given.values() if "statements" not in given else [given["context"]]) <= {
+            question, passage, reference,
+        }  # fmt: skip
+    assert row(judged.answers, "x")["answer"] == passage
+    assert row(judged.scores, "x", "faithfulness")["value"] == 1.0
+    assert judged.statements.filter(metric="faithfulness")["text"].to_list() == [passage]
+
+
 def test_the_key_is_in_no_row_file_or_log(server, run, key, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     shown = [caplog.text]
@@ -423,7 +583,7 @@ def test_the_key_is_in_no_row_file_or_log(server, run, key, tmp_path, caplog):
     assert key[:12] not in "".join(shown)
 
 
-def test_nothing_but_the_endpoint_is_contacted(server, run, monkeypatch):
+def test_nothing_but_the_endpoint_is_contacted(server, run, vectors, monkeypatch, tmp_path):
     contacted = set()
     connect, look_up = socket.socket.connect, socket.getaddrinfo
 
@@ -437,8 +597,12 @@ def test_nothing_but_the_endpoint_is_contacted(server, run, monkeypatch):
 
     monkeypatch.setattr(socket.socket, "connect", guarded_connect)
     monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
-    run(ALL)
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home))
+    run(ALL, metrics=list(METRICS), vectors=vectors)
     assert contacted == {"127.0.0.1"}
+    assert not home.exists()  # where ragas would write who its user is
 
 
 def test_the_telemetry_of_ragas_is_off(server, run):
@@ -447,12 +611,3 @@ def test_the_telemetry_of_ragas_is_off(server, run):
 
     assert os.environ["RAGAS_DO_NOT_TRACK"] == "true"
     assert do_not_track()
-
-
-def test_the_prompts_are_the_ones_scores_were_made_with(server, run):
-    """A change here is another measurement: old and new scores are not comparable."""
-    run([])
-    assert prompt_versions() == {
-        "faithfulness": "58cb34bd1640",
-        "context_recall": "09d9367edbba",
-    }

@@ -1,0 +1,1 @@
+"""One file a RAGAS metric; `registry.py` names them all."""
