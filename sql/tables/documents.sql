@@ -14,7 +14,9 @@ create table documents (
     text_sha varchar,
     elements_sha varchar,
     n_chars bigint,
-    n_elements bigint
+    n_elements bigint,
+    language varchar,
+    language_confidence double
 );
 
 comment on table documents is 'One row per document now in the corpus, parsed or not. The canonical text itself is left out; chunks hold its parts.';
@@ -34,3 +36,5 @@ comment on column documents.text_sha is 'sha256 of the canonical text.';
 comment on column documents.elements_sha is 'sha256 of the elements found in the text.';
 comment on column documents.n_chars is 'Length of the canonical text in Unicode code points; 0 unless status is ok.';
 comment on column documents.n_elements is 'Number of elements (headings, paragraphs, tables ...) found.';
+comment on column documents.language is 'Language most of its prose is in (ISO 639-1: en, pt, ja ...). NULL for source code, for too little text, and where it is in doubt.';
+comment on column documents.language_confidence is 'How sure the detector is of the language, 0.5 to 1; NULL without a language.';

@@ -174,10 +174,16 @@ def _one_chunk() -> pl.DataFrame:
                 "end": 1,
                 "text": "x\0y",
                 "prefix": "",
+                "cleaned": None,
                 "n_tokens": 1,
                 "n_chars": 3,
                 "heading_path": [],
+                "level": 0,
+                "parent_id": None,
+                "searched": True,
+                "budget": 400,
                 "over_budget": False,
+                "remark": None,
                 "text_sha": "t",
                 "chunkset_key": "k",
             }
@@ -405,7 +411,7 @@ def test_column_schemas_are_read_without_loading_duckdb():
         "import sys\nfrom evals.database import table_columns\n"
         "print(len(table_columns('chunks')), 'duckdb' in sys.modules)"
     )
-    assert run_python(code).communicate()[0] == "14 False\n"
+    assert run_python(code).communicate()[0] == "20 False\n"
 
 
 def test_strategy_rows_have_the_declared_columns_even_without_strategies():

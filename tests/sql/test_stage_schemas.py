@@ -12,6 +12,7 @@ SCHEMAS = {
     "documents": "chunking_assets.parsed_elements.build:DOCUMENTS_SCHEMA",
     "elements": "chunking_assets.parsed_elements.parse:ELEMENTS_SCHEMA",
     "chunks": "chunking_assets.chunk_sets.rows:CHUNKS_SCHEMA",
+    "excluded_spans": "chunking_assets.chunk_sets.rows:EXCLUDED_SPANS_SCHEMA",
     "embedded_chunks": "chunking_assets.chunk_embeddings.build:EMBEDDED_CHUNKS_SCHEMA",
     "builds": "chunking_assets.build_log:BUILDS_SCHEMA",
     "promotions": "chunking_assets.live_index.promotion:PROMOTIONS_SCHEMA",
@@ -22,8 +23,10 @@ SCHEMAS = {
     "answers": "evals.ragas_scores.frames:ANSWERS",
     "ragas_scores": "evals.ragas_scores.frames:SCORES",
     "ragas_statements": "evals.ragas_scores.frames:STATEMENTS",
+    "judge_agreement": "evals.ragas_scores.agreement:AGREEMENT",
     "strategy_comparisons": "evals.strategy_comparison.compare:TABLE_SCHEMA",
     "question_changes": "evals.strategy_comparison.compare:CHANGES_SCHEMA",
+    "strategy_slices": "evals.strategy_comparison.compare:SLICE_ROWS_SCHEMA",
 }
 NOT_PUBLISHED = {
     "documents": {"text"},  # the chunks hold it
