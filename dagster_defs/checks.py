@@ -12,15 +12,25 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
 from chunking_assets.chunk_embeddings.reconcile import reconcile
+from chunking_assets.chunk_sets.statistics import (
+    ChunkSetStatistics,
+    chunk_set_statistics,
+    compared_with_previous,
+)
 from chunking_assets.chunk_sets.verify import verify_chunk_set
 from chunking_assets.parsed_elements.build import DOCUMENTS
 from dagster_defs.inputs import UNSOUND
 from dagster_defs.partitions import cell_parts, cells, chunker_versions, corpus_shards
 from dagster_defs.resources import Corpus
-from evals.gold_questions.build import GOLD_QUESTIONS
+from evals.gold_questions.build import GOLD_EVIDENCE, GOLD_QUESTIONS, lost_quotes
+from evals.gold_questions.report import lost_passages
 from evals.ragas_scores.build import RAGAS_SCORES
 
 LISTED = 20
+MANY_DUPLICATES = 0.2
+"""A share of equal chunks that a corpus rarely has without a cause: copies, or boilerplate."""
+IN_LINE = (0.5, 2.0)
+"""How many times as many chunks a new version makes of the same documents, unless it errs."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +84,7 @@ def partition_check(
                     severity=severity,
                     blocking=blocking,
                     target_materialization_data=_target(context.instance, asset, key),
-                    metadata={
-                        k: dg.MetadataValue.int(v)
-                        if isinstance(v, int)
-                        else dg.MetadataValue.text(str(v))
-                        for k, v in finding.metadata.items()
-                    },
+                    metadata={k: _value(v) for k, v in finding.metadata.items()},
                 )
             )
         return dg.AssetCheckResult(
@@ -89,6 +94,14 @@ def partition_check(
         )
 
     return check
+
+
+def _value(value: object) -> dg.MetadataValue[Any]:
+    if isinstance(value, int):
+        return dg.MetadataValue.int(value)
+    if isinstance(value, float):
+        return dg.MetadataValue.float(value)
+    return dg.MetadataValue.text(str(value))
 
 
 def _target(
@@ -142,6 +155,47 @@ def _spans_exact(corpus: Corpus, key: str) -> Finding:
     )
 
 
+def _within_budget(corpus: Corpus, key: str) -> Finding:
+    numbers = _numbers(corpus, key)
+    return Finding(
+        not numbers.beyond,
+        {"chunks_beyond_budget": len(numbers.beyond), "chunk_ids": _listed(numbers.beyond)},
+    )
+
+
+def _few_duplicates(corpus: Corpus, key: str) -> Finding:
+    numbers = _numbers(corpus, key)
+    return Finding(
+        numbers.duplicates <= MANY_DUPLICATES,
+        {"share_of_duplicates": numbers.duplicates, "most": MANY_DUPLICATES},
+    )
+
+
+def _numbers(corpus: Corpus, key: str) -> ChunkSetStatistics:
+    version, shard = cell_parts(key)
+    declared = corpus.config.chunker_versions[version]
+    numbers = chunk_set_statistics(corpus.workspace, declared, shard)
+    assert numbers is not None
+    return numbers
+
+
+def _count_in_line(corpus: Corpus, key: str) -> Finding:
+    compared = compared_with_previous(corpus.workspace, *cell_parts(key))
+    if compared is None:
+        return Finding(True, {"previous": "none"})
+    least, most = IN_LINE
+    return Finding(
+        least <= compared.ratio <= most,
+        {
+            "previous": compared.previous,
+            "documents_in_common": compared.documents,
+            "chunks": compared.chunks,
+            "chunks_before": compared.chunks_before,
+            "ratio": compared.ratio,
+        },
+    )
+
+
 def _reconciled(corpus: Corpus, key: str) -> Finding:
     version, shard = cell_parts(key)
     results = {
@@ -177,9 +231,17 @@ def _gold_found(corpus: Corpus) -> Finding:
     questions = corpus.workspace.table(GOLD_QUESTIONS).read(columns=["question_id", "status"])
     assert questions is not None
     stale = questions.filter(pl.col("status") == "stale")["question_id"].to_list()
+    evidence = corpus.workspace.table(GOLD_EVIDENCE).read()
+    assert evidence is not None
+    lost = lost_quotes(evidence.filter(pl.col("question_id").is_in(stale)))
     return Finding(
         not stale,
-        {"questions": questions.height, "stale": len(stale), "which": _listed(tuple(stale))},
+        {
+            "questions": questions.height,
+            "stale": len(stale),
+            "which": _listed(tuple(stale)),
+            "passages": dg.MetadataValue.md(lost_passages(lost)),
+        },
     )
 
 
@@ -206,6 +268,29 @@ spans_exact = partition_check(
     "Every chunk is the slice of the canonical text it says it is, ids are unique, and no "
     "character is lost.",
     blocking=True,
+)
+within_budget = partition_check(
+    "within_budget",
+    "chunk_sets",
+    cells,
+    _within_budget,
+    "No chunk has more tokens than its version gives the language of its document; single "
+    "characters that alone have more are marked, and allowed.",
+)
+few_duplicates = partition_check(
+    "few_duplicates",
+    "chunk_sets",
+    cells,
+    _few_duplicates,
+    "At most a fifth of the chunks have a text that another chunk has too.",
+)
+count_in_line = partition_check(
+    "count_in_line",
+    "chunk_sets",
+    cells,
+    _count_in_line,
+    "The version makes half to twice as many chunks of the same documents as the version of the "
+    "same name before it. Passes where there is none.",
 )
 index_reconciled = partition_check(
     "index_reconciled",
@@ -247,6 +332,9 @@ def gold_found(corpus: Corpus) -> dg.AssetCheckResult:
 CHECKS = [
     documents_parsed,
     spans_exact,
+    within_budget,
+    few_duplicates,
+    count_in_line,
     index_reconciled,
     within_model_limit,
     gold_found,

@@ -12,6 +12,7 @@ from dagster_defs.assets.gold_questions import gold_questions
 from dagster_defs.assets.live_index import live_index
 from dagster_defs.assets.parsed_elements import parsed_elements
 from dagster_defs.assets.ragas_scores import ragas_scores
+from dagster_defs.assets.report import report
 from dagster_defs.assets.retrieval_scores import retrieval_scores
 from dagster_defs.assets.sources import declared_versions, raw_documents
 from dagster_defs.assets.strategy_comparison import strategy_comparison
@@ -38,6 +39,7 @@ defs = dg.Definitions(
         ragas_scores,
         strategy_comparison,
         eval_tables,
+        report,
         live_index,
     ],
     asset_checks=CHECKS,

@@ -8,7 +8,7 @@ built, or says that what was built failed a blocking check.
 from collections.abc import Callable, Sequence
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, is_indexed, ledger
-from chunking_assets.chunk_sets.build import CHUNKS, cell
+from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS, cell
 from chunking_assets.config import Config
 from chunking_assets.keys import digest, file_sha
 from chunking_assets.live_index.promotion import PROMOTIONS, live
@@ -19,12 +19,26 @@ from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.workspace import WHOLE, Table, Workspace
 from dagster_defs.partitions import cell_parts
 from evals.database import definition, strategy_rows
-from evals.gold_questions.build import GOLD_EVIDENCE, GOLD_QUESTIONS
+from evals.gold_questions.build import GOLD_EVIDENCE, GOLD_QUESTIONS, scored_version
 from evals.gold_questions.locate import VERSION as LOCATING
-from evals.ragas_scores.build import ANSWERS, RAGAS_SCORES, RAGAS_STATEMENTS, judge_identity
-from evals.retrieval_scores.build import RETRIEVAL_SCORES, SCORER, scored_from
-from evals.strategy_comparison.build import QUESTION_CHANGES, STRATEGY_COMPARISONS
+from evals.gold_questions.resolve import VERSION as RESOLVING
+from evals.ragas_scores.build import (
+    ANSWERS,
+    JUDGE_AGREEMENT,
+    RAGAS_SCORES,
+    RAGAS_STATEMENTS,
+    judge_identity,
+    labels_identity,
+)
+from evals.retrieval_scores.build import RETRIEVAL_SCORES, measurement, scored_from
+from evals.strategy_comparison.build import (
+    QUESTION_CHANGES,
+    STRATEGY_COMPARISONS,
+    STRATEGY_SLICES,
+    scored_strategies,
+)
 from evals.strategy_comparison.compare import VERSION as COMPARING
+from evals.strategy_comparison.meeting_report import report_file, report_inputs
 
 RAW_DOCUMENTS = "raw_documents"
 UNSOUND = "failed a blocking check"
@@ -101,7 +115,7 @@ def _gold_questions(config: Config, workspace: Workspace, key: str) -> str | Non
     if len(texts) < len(manifests):
         return None
     files = [file_sha(file) for file in config.question_files()]
-    return digest("gold_questions", LOCATING, files, texts)
+    return digest("gold_questions", LOCATING, RESOLVING, files, texts)
 
 
 def _retrieval_scores(config: Config, workspace: Workspace, version: str) -> str | None:
@@ -121,7 +135,8 @@ def _retrieval_scores(config: Config, workspace: Workspace, version: str) -> str
     if indexed is None:
         return None
     strategies = sorted((s.name, s.digest) for s in config.strategies_of(version))
-    return digest("retrieval_scores", SCORER, strategies, gold.version, indexed)
+    measured = measurement(str(gold.details["golden_version"]))
+    return digest("retrieval_scores", measured, strategies, scored_version(gold), indexed)
 
 
 def _ragas_scores(config: Config, workspace: Workspace, version: str) -> str | None:
@@ -129,27 +144,27 @@ def _ragas_scores(config: Config, workspace: Workspace, version: str) -> str | N
     retrieved = _versions(workspace.table(RETRIEVAL_SCORES), strategies)
     if retrieved is None:
         return None
-    return digest("ragas_scores", retrieved, judge_identity(config.ragas))
+    judge = judge_identity(config.ragas, config.root)
+    return digest("ragas_scores", retrieved, judge, labels_identity(config.ragas, config.root))
 
 
 def _strategy_comparison(config: Config, workspace: Workspace, key: str) -> str | None:
     """None while the baseline has no score on today's questions: nothing can be compared."""
     gold = workspace.table(GOLD_QUESTIONS).manifest()
-    today = gold.details["golden_version"] if gold else None
-    scores = workspace.table(RETRIEVAL_SCORES)
-    scored = {
-        name: manifest.version
-        for name in config.strategies
-        if (manifest := scores.manifest(name)) and manifest.details.get("golden_version") == today
-    }
+    if gold is None:
+        return None
+    scored = scored_strategies(
+        workspace, list(config.strategies), str(gold.details["golden_version"])
+    )
+    comparable = [name for name, scores in scored.items() if not scores.changed]
     current = live(workspace)
     baseline = current.strategy if current else config.comparison.baseline
-    if not scored or (baseline in config.strategies and baseline not in scored):
+    if not comparable or (baseline in config.strategies and baseline not in comparable):
         return None
     return digest(
         "strategy_comparison",
         COMPARING,
-        scored,
+        [(name, scores.version, scores.changed) for name, scores in scored.items()],
         config.comparison.model_dump(mode="json"),
         baseline,
     )
@@ -167,12 +182,20 @@ def _eval_tables(config: Config, workspace: Workspace, key: str) -> str | None:
         GOLD_QUESTIONS,
         RETRIEVAL_SCORES,
         RAGAS_SCORES,
+        JUDGE_AGREEMENT,
         STRATEGY_COMPARISONS,
         PROMOTIONS,
     )
     published = [_existing(workspace.table(t), workspace.table(t).partitions()) for t in tables]
     strategies = strategy_rows(config.strategies.values()).write_json()
     return digest("eval_tables", definition(), published, strategies)
+
+
+def _report(config: Config, workspace: Workspace, key: str) -> str | None:
+    """Waits for the comparison of the scores there are: the page shows both side by side."""
+    if is_out_of_date(config, workspace, "strategy_comparison"):
+        return None
+    return report_inputs(workspace)
 
 
 def _versions(table: Table, partitions: list[str]) -> list[tuple[str, str]] | None:
@@ -195,7 +218,13 @@ WANTED: dict[str, Callable[[Config, Workspace, str], str | None]] = {
     "ragas_scores": _ragas_scores,
     "strategy_comparison": _strategy_comparison,
     "eval_tables": _eval_tables,
+    "report": _report,
 }
+
+
+def _chunked(config: Config, workspace: Workspace, key: str) -> bool:
+    is_clean = config.chunker_versions[cell_parts(key)[0]].chunker.clean is not None
+    return _of_one_run(workspace, (CHUNKS, EXCLUDED_SPANS) if is_clean else (CHUNKS,), key)
 
 
 def _indexed(config: Config, workspace: Workspace, key: str) -> bool:
@@ -220,7 +249,7 @@ def _of_one_run(workspace: Workspace, tables: Sequence[str], partition: str = WH
 
 STORED: dict[str, Callable[[Config, Workspace, str], bool]] = {
     "parsed_elements": lambda c, workspace, key: _of_one_run(workspace, (DOCUMENTS, ELEMENTS), key),
-    "chunk_sets": lambda c, workspace, key: workspace.table(CHUNKS).manifest(key) is not None,
+    "chunk_sets": _chunked,
     "chunk_embeddings": _indexed,
     "gold_questions": lambda c, workspace, key: _of_one_run(
         workspace, (GOLD_QUESTIONS, GOLD_EVIDENCE)
@@ -228,8 +257,9 @@ STORED: dict[str, Callable[[Config, Workspace, str], bool]] = {
     "retrieval_scores": _scored,
     "ragas_scores": _judged,
     "strategy_comparison": lambda c, workspace, key: _of_one_run(
-        workspace, (STRATEGY_COMPARISONS, QUESTION_CHANGES)
+        workspace, (STRATEGY_COMPARISONS, QUESTION_CHANGES, STRATEGY_SLICES)
     ),
     "eval_tables": lambda c, workspace, key: workspace.eval_database.exists(),
+    "report": lambda c, workspace, key: report_file(workspace).exists(),
 }
 """Whether what a stamp vouches for is still there: a folder may be removed to have it rebuilt."""

@@ -63,6 +63,7 @@ def stages(config: Config) -> Iterator[Stage]:
     yield Stage("ragas_scores", versions)
     yield Stage("strategy_comparison", [WHOLE])
     yield Stage("eval_tables", [WHOLE])
+    yield Stage("report", [WHOLE])
 
 
 class Materializer:

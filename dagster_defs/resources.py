@@ -6,8 +6,11 @@ from pathlib import Path
 import dagster as dg
 
 from chunking_assets import config as configuration
+from chunking_assets.chat_models.chat import Chat
+from chunking_assets.chat_models.endpoint import endpoint_from_environment
+from chunking_assets.chat_models.response_cache import CACHE_FILE
 from chunking_assets.config import Config
-from chunking_assets.embedding_models.model import Embedder, Tokenizer
+from chunking_assets.embedding_models.loaded import Models
 from chunking_assets.workspace import Workspace
 
 
@@ -17,15 +20,16 @@ def _config(file: str) -> Config:
 
 
 @lru_cache(maxsize=4)
-def _tokenizer(file: str, model: str) -> Tokenizer:
+def _models(file: str) -> Models:
     config = _config(file)
-    return config.embedding_models[model].tokenizer(Workspace(config.home).models)
+    return Models(config.embedding_models, Workspace(config.home))
 
 
 @lru_cache(maxsize=4)
-def _embedder(file: str, model: str) -> Embedder:
+def _chat(file: str) -> Chat:
     config = _config(file)
-    return config.embedding_models[model].embedder(Workspace(config.home).models)
+    cache = Workspace(config.home).caches / CACHE_FILE
+    return Chat(endpoint_from_environment(), cache, config.ragas.concurrency, config.ragas.timeout)
 
 
 class Corpus(dg.ConfigurableResource["Corpus"]):
@@ -41,8 +45,10 @@ class Corpus(dg.ConfigurableResource["Corpus"]):
     def workspace(self) -> Workspace:
         return Workspace(self.config.home)
 
-    def tokenizer(self, model: str) -> Tokenizer:
-        return _tokenizer(self.config_file, model)
+    @property
+    def models(self) -> Models:
+        return _models(self.config_file)
 
-    def embedder(self, model: str) -> Embedder:
-        return _embedder(self.config_file, model)
+    @property
+    def chat(self) -> Chat:
+        return _chat(self.config_file)

@@ -194,7 +194,7 @@ def _verdict(row: dict[str, Any]) -> str:
     if row["verdict"] != "cannot tell":
         return str(row["verdict"])
     reason = explain(row).removeprefix("cannot tell: ").rpartition(", these questions ")[2]
-    return f"cannot tell ({reason})"
+    return f"cannot tell ({reason.partition(', about ')[0]})"
 
 
 def _print_judged(console: Console, config: Config, workspace: Workspace) -> None:

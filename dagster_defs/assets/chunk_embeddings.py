@@ -89,7 +89,7 @@ def _update(
         corpus.workspace,
         index,
         shards,
-        corpus.embedder,
+        corpus.models.embedder,
         logged(context.log, f"{index.name}: embedded", "texts"),
     )
     seconds = (time.monotonic() - started) / len(updates)

@@ -9,8 +9,10 @@ import dagster as dg
 
 from chunking_assets.build_log import record_build
 from chunking_assets.chunk_sets.build import CHUNKS, ChunkSetUpdate, cell, update_chunk_sets
+from chunking_assets.chunk_sets.sample_pages import write_sample_pages
+from chunking_assets.chunk_sets.statistics import chunk_set_statistics
 from dagster_defs.assets.sources import OWNERS, declared_versions
-from dagster_defs.assets.summary import document_counts, documents_list, histogram
+from dagster_defs.assets.summary import counted, document_counts, documents_list, histogram
 from dagster_defs.automation import when_out_of_date
 from dagster_defs.cells import Built, attempt_together, report
 from dagster_defs.inputs import is_unsound, wanted
@@ -68,10 +70,19 @@ def _build(
         workspace,
         shard,
         versions,
-        corpus.tokenizer,
+        corpus.models,
+        corpus.chat,
         logged(context.log, f"{shard}: chunked", "documents"),
+        workers=config.chunking.workers,
+        batch_mb=config.chunking.batch_mb,
     )
     seconds = (time.monotonic() - started) / len(updates)
+    pages = {
+        f"page of {doc_id}": dg.MetadataValue.path(str(page))
+        for doc_id, page in write_sample_pages(
+            workspace, shard, list(config.chunker_versions.values())
+        ).items()
+    }
     built: dict[str, Built] = {}
     for update in updates:
         key = cell(update.chunker_version, shard)
@@ -82,21 +93,29 @@ def _build(
         stamp = stamps[update.chunker_version]
         if stamp is not None:
             workspace.stamps.write(NAME, stamp, key)
-        built[key] = Built(update.content_version, _metadata(corpus, update))
+        built[key] = Built(update.content_version, {**_metadata(corpus, update), **pages})
     return built
 
 
 def _metadata(corpus: Corpus, update: ChunkSetUpdate) -> dict[str, Any]:
-    chunks = corpus.workspace.table(CHUNKS).read(
-        cell(update.chunker_version, update.shard), ["n_tokens", "doc_id"]
-    )
-    tokens = [] if chunks is None else chunks["n_tokens"].to_list()
-    budget = corpus.config.chunker_versions[update.chunker_version].chunker.max_tokens
+    version = corpus.config.chunker_versions[update.chunker_version]
+    numbers = chunk_set_statistics(corpus.workspace, version, update.shard)
+    assert numbers is not None
+    levels = {f"chunks_of_level_{level}": count for level, count in numbers.levels.items()}
     return {
         "dagster/row_count": update.chunks,
         **document_counts(update.changes),
         "chunks_redone": update.chunks_redone,
-        "mean_tokens": sum(tokens) / len(tokens) if tokens else 0.0,
-        "sizes": dg.MetadataValue.md(histogram(tokens, budget, "tokens")),
+        "mean_tokens": numbers.mean_tokens,
+        "variation_of_tokens": numbers.variation,
+        "share_at_the_cap": numbers.at_the_cap,
+        "chunks_per_document": numbers.chunks_per_document,
+        "most_chunks_of_a_document": numbers.most_of_a_document,
+        "share_of_duplicates": numbers.duplicates,
+        "share_of_text_excluded": numbers.excluded,
+        "chunks_with_a_remark": sum(numbers.remarks.values()),
+        "remarks": dg.MetadataValue.md(counted(numbers.remarks)),
+        **(levels if len(levels) > 1 else {}),
+        "sizes": dg.MetadataValue.md(histogram(numbers.tokens, numbers.budget, "tokens")),
         "changed": dg.MetadataValue.md(documents_list(update.changes)),
     }

@@ -11,6 +11,7 @@ from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
 from evals.gold_questions.build import update_gold_questions
+from evals.gold_questions.report import lost_passages
 
 NAME = "gold_questions"
 
@@ -21,13 +22,13 @@ NAME = "gold_questions"
     group_name="evaluation",
     kinds={"yaml", "parquet"},
     owners=OWNERS,
-    code_version="1",
+    code_version="2",
     automation_condition=when_out_of_date(),
     metadata=table_metadata("gold_questions"),
     description=(
         "Questions with evidence as exact quotes, found in the text of the documents as they are. "
-        "A quote that is no longer there makes its question stale: reported, and left out of "
-        "the scores until a person mends it."
+        "A quote that is no longer there makes its question stale: reported with what its passage "
+        "has become, and left out of the scores until a person mends it."
     ),
 )
 def gold_questions(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
@@ -44,10 +45,12 @@ def gold_questions(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.Mate
             "dagster/row_count": update.total,
             "active": update.active,
             "unanswerable": update.unanswerable,
+            "drafts": update.drafts,
             "stale": len(update.stale),
             "stale_questions": dg.MetadataValue.md(
                 "\n".join(f"- `{question}`: {reason}" for question, reason in update.stale)
                 or "none"
             ),
+            "lost_quotes": dg.MetadataValue.md(lost_passages(update.lost)),
         },
     )

@@ -52,7 +52,7 @@ def retrieval_scores(
                 workspace,
                 strategy,
                 list(declared.shards()),
-                corpus.embedder,
+                corpus.models.embedder,
                 logged(context.log, f"{strategy.name}: asked", "questions"),
                 again=config.again,
             )

@@ -21,13 +21,13 @@ NAME = "strategy_comparison"
     group_name="verdict",
     kinds={"python", "parquet"},
     owners=OWNERS,
-    code_version="1",
+    code_version="2",
     automation_condition=when_out_of_date(),
     metadata=table_metadata("strategy_comparisons"),
     description=(
-        "Paired bootstrap, resampled by document, of every scored strategy against the live one "
-        "(or the declared baseline). A winner is named only when the questions can tell; otherwise "
-        "the verdict says how large a difference they could have shown."
+        "Paired bootstrap and randomisation test, by document, of every scored strategy against "
+        "the live one (or the declared baseline). A winner is named only when the questions can "
+        "tell; otherwise the verdict says how large a difference they could have shown."
     ),
 )
 def strategy_comparison(

@@ -1,6 +1,8 @@
 """What people read on an asset's page: counts, lists and pictures from a stage's result."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import polars as pl
 
 from chunking_assets.raw_documents.changes import ChangeSet
 
@@ -35,14 +37,21 @@ def _more(documents: Sequence[str]) -> list[str]:
     return [f"… and {len(documents) - LISTED} more"] if len(documents) > LISTED else []
 
 
-def histogram(values: Sequence[int], limit: int, label: str) -> str:
+def counted(things: Mapping[str, int]) -> str:
+    """Markdown: what there is how often, the most frequent first; the first few."""
+    ordered = sorted(things.items(), key=lambda item: -item[1])
+    lines = [f"- {count:,} × {thing}" for thing, count in ordered[:LISTED]]
+    return "\n".join(lines + [f"- {more}" for more in _more([*things])]) or "none"
+
+
+def histogram(values: pl.Series, limit: int, label: str) -> str:
     """Markdown with an inline SVG: how `values` are spread from 0 to `limit`, in 20 bars."""
     from base64 import b64encode
 
     bars = 20
-    counts = [0] * bars
-    for value in values:
-        counts[min(bars - 1, value * bars // max(1, limit))] += 1
+    bar = (values * bars // max(1, limit)).clip(0, bars - 1)
+    counted = dict(bar.value_counts().iter_rows())
+    counts = [counted.get(number, 0) for number in range(bars)]
     tallest = max([*counts, 1])
     rectangles = "".join(
         f'<rect x="{20 + i * 18}" y="{90 - 70 * c / tallest:.1f}" width="16" '

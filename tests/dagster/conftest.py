@@ -28,6 +28,7 @@ SHARDS = ("docs", "notes")
 BUILT = (
     "parsed_elements", "chunk_sets", "chunk_embeddings", "gold_questions",
     "retrieval_scores", "ragas_scores", "strategy_comparison", "eval_tables",
+    "report",
 )  # fmt: skip
 PACKAGE = "dagster_defs"
 

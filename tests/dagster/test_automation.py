@@ -25,7 +25,7 @@ def test_nothing_is_requested_before_there_is_a_shard(corpus):
 def test_everything_is_built_once_and_then_nothing_is_requested(corpus):
     requested = corpus.converge()
     assert set(requested.values()) == {1}
-    assert len(requested) == 2 + 4 + 4 + 1 + 2 + 2 + 1 + 1
+    assert len(requested) == 2 + 4 + 4 + 1 + 2 + 2 + 1 + 1 + 1
     assert [corpus.tick() for _ in range(3)] == [{}, {}, {}]
     assert set(corpus.materialize().values()) == {0}
 
@@ -158,7 +158,7 @@ def test_a_promotion_requests_the_comparison_and_then_the_published_tables(corpu
     )
     assert set(corpus.tick()) == {"strategy_comparison"}
     corpus.run("strategy_comparison")
-    assert set(corpus.tick()) == {"eval_tables"}
+    assert set(corpus.tick()) == {"eval_tables", "report"}
 
 
 def test_nothing_is_scored_while_the_index_and_the_questions_are_of_different_texts(corpus):

@@ -39,7 +39,7 @@ def test_every_asset_says_what_it_is_and_whose(corpus):
 
 def test_every_asset_that_is_built_has_a_code_version(corpus):
     built = corpus.graph.materializable_asset_keys
-    assert len(built) == 8
+    assert len(built) == 9
     assert all(corpus.graph.get(key).code_version for key in built)
 
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -15,6 +16,7 @@ NOTHING = dict.fromkeys(
     (
         "parsed_elements", "chunk_sets", "chunk_embeddings", "gold_questions",
         "retrieval_scores", "ragas_scores", "strategy_comparison", "eval_tables",
+        "report",
     ),
     0,
 )  # fmt: skip
@@ -35,6 +37,7 @@ def test_a_first_pass_builds_every_partition_and_a_second_builds_nothing(corpus)
     assert corpus.materialize() == {
         "parsed_elements": 2, "chunk_sets": 4, "chunk_embeddings": 4, "gold_questions": 1,
         "retrieval_scores": 2, "ragas_scores": 2, "strategy_comparison": 1, "eval_tables": 1,
+        "report": 1,
     }  # fmt: skip
     before, events = stored(corpus), corpus.events()
     assert before[0]
@@ -102,10 +105,20 @@ def test_a_removed_table_folder_is_built_again(corpus):
     assert corpus.workspace.table(CHUNKS).read(cell).equals(rows)
 
 
+def test_the_report_is_linked_from_its_page_and_written_again_when_it_is_gone(corpus):
+    corpus.materialize()
+    page = Path(values(corpus.latest("report"))["path"])
+    content = page.read_bytes()
+    page.unlink()
+    assert corpus.materialize() == {**NOTHING, "report": 1}
+    assert page.read_bytes() == content
+
+
 def test_a_corpus_without_questions_is_indexed_and_published(corpus_of):
     corpus = corpus_of(questions=[])
     due = corpus.materialize()
-    assert due == {**due, "chunk_embeddings": 4, "strategy_comparison": 1, "eval_tables": 1}
+    assert due == {**due, "chunk_embeddings": 4, "strategy_comparison": 1, "report": 1}
+    assert due["eval_tables"] == 1
     assert corpus.materialize() == NOTHING
 
 

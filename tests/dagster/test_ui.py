@@ -161,7 +161,7 @@ def group_is_alive(group):
 
 def test_the_ui_serves_the_graph_and_builds_partitions_that_are_asked_for(server):
     nodes = server.ask("{assetNodes {assetKey {path} isPartitioned groupName}}")["assetNodes"]
-    assert len(nodes) == 11
+    assert len(nodes) == 12
     add = """mutation ($key: String!) { addDynamicPartition(repositorySelector: {
         repositoryLocationName: "small_location", repositoryName: "__repository__"},
         partitionsDefName: "corpus_shard", partitionKey: $key) { __typename } }"""
