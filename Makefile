@@ -10,7 +10,7 @@ export DAGSTER_DISABLE_TELEMETRY := yes
 export RAGAS_DO_NOT_TRACK := true
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo build dev check ask promote rollback confirm-deletions test lint format bench clean
+.PHONY: help install demo build dev check ask compare report gate promote rollback confirm-deletions test lint format bench bench-chunkers clean
 
 help:             ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 20
@@ -41,6 +41,15 @@ check: $(INSTALLED)    ## are corpus.yaml and the question files right?
 ask: $(INSTALLED)      ## ask the live index: make ask Q="How long do refunds take?"
 	@$(RUN) chunking_assets.retrieval "$(Q)"
 
+compare: $(INSTALLED)  ## one strategy against another: make compare A=name B=name [METRIC=recall@5]
+	@$(RUN) evals.strategy_comparison compare "$(A)" "$(B)" $(if $(METRIC),--metric "$(METRIC)")
+
+report: $(INSTALLED)   ## write the page for the meeting from what is stored, and say where it is
+	@$(RUN) evals.strategy_comparison.meeting_report
+
+gate: $(INSTALLED)     ## may it replace the live one? make gate STRATEGY=name [AGAINST=name]
+	@$(RUN) evals.strategy_comparison gate "$(STRATEGY)" $(if $(AGAINST),--against "$(AGAINST)")
+
 promote: $(INSTALLED)  ## make a strategy live: make promote STRATEGY=name [FORCE=1]
 	@$(RUN) dagster_defs.live promote "$(STRATEGY)" $(if $(FORCE),--force)
 
@@ -64,6 +73,9 @@ format: $(INSTALLED)   ## format the code
 
 bench: $(INSTALLED)    ## the public chunking benchmark: make bench DATA=../shared/data/chunking_eval
 	@$(RUN) benchmarks.chunking "$(DATA)"
+
+bench-chunkers: $(INSTALLED) ## how fast chunkers are, other libraries' beside them: make bench-chunkers DATA=...
+	@$(RUN) benchmarks.chunkers "$(DATA)"
 
 clean:                 ## forget everything derived from the documents
 	rm -rf .corpus

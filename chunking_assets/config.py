@@ -7,7 +7,7 @@ model or opens a store, so the Dagster code location and `make check` read it in
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from chunking_assets.chunk_embeddings.late import check_late
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.chunker import Chunker
-from chunking_assets.chunk_sets.registry import CHUNKERS
+from chunking_assets.chunk_sets.language_budgets import measured_factors
+from chunking_assets.chunk_sets.registry import chunker_class
 from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.embedding_models.model import EmbeddingModel
 from chunking_assets.embedding_models.registry import MODELS
@@ -48,24 +50,58 @@ class StrategySettings(BaseModel):
     profile: str
 
 
+class ChunkingSettings(BaseModel):
+    """`chunking:`: what chunking may use of the machine. Changes nothing about the chunks.
+
+    `workers` is the most processes at work (None: one a core); each holds about `batch_mb` million
+    characters of documents at a time, or one document where it is longer.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    workers: int | None = Field(default=None, ge=1, le=256)
+    batch_mb: int = Field(default=2, ge=1, le=1024)
+
+
 class JudgeSettings(BaseModel):
     """`ragas:`: which models answer and judge. The endpoint and the key come from the environment.
 
-    `OPENAI_BASE_URL` and `OPENAI_API_KEY` name the endpoint; without them every row reads
-    `skipped / no_judge`. `concurrency` bounds the requests in flight; `timeout` is in seconds;
+    `OPENAI_BASE_URL` and `OPENAI_API_KEY` name the endpoint; without them every score reads
+    `skipped / no_judge`. `answerer` `extractive` copies sentences in place of asking a model.
+    `embedding_model` compares questions for `answer_relevancy` (None: the first declared).
+    `judge_repeats` judgements are averaged; `judge_labels` is a file of judgements by people, and
+    `judge_instructions` one of reviewed translations (None: English), both from the folder of
+    corpus.yaml. `concurrency` bounds the requests in flight; `timeout` is in seconds;
     `max_questions` bounds the questions judged per strategy (None: all).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    answerer: Literal["model", "extractive"] = "model"
     answer_model: str = "gpt-4.1-mini"
     judge_model: str = "gpt-4.1-mini"
-    metrics: tuple[Literal["faithfulness", "context_recall"], ...] = (
-        "faithfulness",
-        "context_recall",
-    )
+    metrics: tuple[
+        Literal[
+            "faithfulness",
+            "context_recall",
+            "context_precision",
+            "factual_correctness",
+            "answer_relevancy",
+        ],
+        ...,
+    ] = ("faithfulness", "context_recall")
+    embedding_model: str | None = None
+    judge_repeats: int = Field(default=1, ge=1, le=20)
+    judge_labels: str | None = None
+    judge_instructions: str | None = None
+    lexical_support: bool = False
     concurrency: int = Field(default=8, ge=1, le=256)
     timeout: float = Field(default=60, gt=0)
     max_questions: int | None = Field(default=None, ge=1)
+
+    def labels_file(self, root: Path) -> Path | None:
+        return None if self.judge_labels is None else root / self.judge_labels
+
+    def instructions_file(self, root: Path) -> Path | None:
+        return None if self.judge_instructions is None else root / self.judge_instructions
 
 
 class ComparisonSettings(BaseModel):
@@ -94,6 +130,7 @@ class _File(BaseModel):
     retrieval_profiles: dict[str, RetrievalProfile] = Field(min_length=1)
     strategies: dict[str, StrategySettings] = Field(min_length=1)
     questions: tuple[str, ...] = ()
+    chunking: ChunkingSettings = ChunkingSettings()
     ragas: JudgeSettings = JudgeSettings()
     comparison: ComparisonSettings = ComparisonSettings()
 
@@ -110,6 +147,7 @@ class Config:
     retrieval_profiles: Mapping[str, RetrievalProfile]
     strategies: Mapping[str, Strategy]
     question_globs: tuple[str, ...]
+    chunking: ChunkingSettings
     ragas: JudgeSettings
     comparison: ComparisonSettings
 
@@ -157,7 +195,7 @@ def load(file: Path | None = None) -> Config:
         for name, entry in settings.embedding_models.items()
     }
     versions = {
-        name: _chunker_version(file, name, entry, models)
+        name: chunker_version(file, name, entry, models)
         for name, entry in settings.chunkers.items()
     }
     _check_names(file, settings)
@@ -173,6 +211,7 @@ def load(file: Path | None = None) -> Config:
             for name, entry in settings.strategies.items()
         },
         question_globs=settings.questions,
+        chunking=settings.chunking,
         ragas=settings.ragas,
         comparison=settings.comparison,
     )
@@ -215,16 +254,24 @@ def _config_error(file: Path, prefix: str, error: ValidationError) -> ConfigErro
     return ConfigError(file, key, mistake.problem, mistake.cure)
 
 
+def _model_class(kind: str) -> type[EmbeddingModel]:
+    if kind not in MODELS:
+        raise CorpusError(f"unknown kind {kind!r}. Choose one of: {', '.join(MODELS)}.")
+    return MODELS[kind]
+
+
 def _declared(
-    file: Path, key: str, entry: dict[str, Any], registry: Mapping[str, type[Any]]
+    file: Path, key: str, entry: dict[str, Any], class_of: Callable[[str], type[Any]]
 ) -> Any:
-    kind = str(entry.get("kind"))
-    if kind not in registry:
-        raise ConfigError(
-            file, f"{key}.kind", f"unknown kind {kind!r}", f"Choose one of: {', '.join(registry)}."
-        )
+    if "kind" not in entry:
+        raise ConfigError(file, f"{key}.kind", "is missing", "Add it: docs/configuration.md.")
     try:
-        return registry[kind].model_validate(
+        declared = class_of(str(entry["kind"]))
+    except CorpusError as error:
+        problem, _, cure = str(error).partition(". ")
+        raise ConfigError(file, f"{key}.kind", problem, cure) from error
+    try:
+        return declared.model_validate(
             {k: v for k, v in entry.items() if k != "kind"}, context={"root": file.parent}
         )
     except ValidationError as error:
@@ -232,7 +279,7 @@ def _declared(
 
 
 def _model(file: Path, key: str, entry: dict[str, Any]) -> EmbeddingModel:
-    model: EmbeddingModel = _declared(file, key, entry, MODELS)
+    model: EmbeddingModel = _declared(file, key, entry, _model_class)
     try:
         model.declaration()  # a folder of the user's own is looked into now, not in the first run
     except CorpusError as error:
@@ -240,21 +287,34 @@ def _model(file: Path, key: str, entry: dict[str, Any]) -> EmbeddingModel:
     return model
 
 
-def _chunker_version(
+def chunker_version(
     file: Path, name: str, entry: dict[str, Any], models: Mapping[str, EmbeddingModel]
 ) -> ChunkerVersion:
+    """The version declared by one entry of `chunkers:`.
+
+    Raises:
+        ConfigError: it says something that cannot be meant.
+    """
     key = f"chunkers.{name}"
     if not VERSION_NAME.fullmatch(name):
         raise ConfigError(file, key, "is not a version name", "Write name@n, e.g. recursive-400@1.")
-    chunker: Chunker = _declared(file, key, entry, CHUNKERS)
+    chunker: Chunker = _declared(file, key, entry, chunker_class)
     tokenizer = chunker.tokenizer or next(iter(models))
-    if tokenizer not in models:
-        raise _unknown(file, f"{key}.tokenizer", tokenizer, "embedding model", models)
+    asked = {asked or tokenizer for asked in chunker.models_asked()}
+    for used, where in [(tokenizer, "tokenizer"), *((name, "model") for name in sorted(asked))]:
+        if used not in models:
+            raise _unknown(file, f"{key}.{where}", used, "embedding model", models)
+    fingerprint = models[tokenizer].tokenizer_fingerprint()
+    if chunker.language_budgets == "measured":
+        # Recorded with the version: a table measured anew is another version.
+        factors = {**measured_factors(fingerprint), **chunker.language_factors}
+        chunker = chunker.model_copy(update={"language_factors": factors})
     return ChunkerVersion(
         name=name,
         chunker=chunker,
         tokenizer_model=tokenizer,
-        tokenizer_fingerprint=models[tokenizer].tokenizer_fingerprint(),
+        tokenizer_fingerprint=fingerprint,
+        models_asked={used: models[used].declaration() for used in sorted(asked)},
     )
 
 
@@ -284,9 +344,14 @@ def _strategy(
             f"of {entry.chunker} ({chunker.max_tokens})",
             "A question could be answered with nothing; raise the budget.",
         )
+    index = IndexVersion(versions[entry.chunker], entry.model, models[entry.model])
+    try:
+        check_late(index)
+    except CorpusError as error:
+        raise ConfigError(file, f"{key}.model", str(error).rstrip("."), "") from error
     return Strategy(
         name=name,
-        index=IndexVersion(versions[entry.chunker], entry.model, models[entry.model]),
+        index=index,
         profile_name=entry.profile,
         profile=profile,
     )
@@ -341,6 +406,23 @@ def _check_world(config: Config) -> None:
         if not any(config.root.glob(pattern)):
             raise ConfigError(
                 config.file, "questions", f"no file matches {pattern!r}", "Correct the pattern."
+            )
+    ragas = config.ragas
+    if ragas.embedding_model is not None and ragas.embedding_model not in config.embedding_models:
+        raise _unknown(
+            config.file,
+            "ragas.embedding_model",
+            ragas.embedding_model,
+            "embedding model",
+            config.embedding_models,
+        )
+    for key, file in (
+        ("judge_labels", ragas.labels_file(config.root)),
+        ("judge_instructions", ragas.instructions_file(config.root)),
+    ):
+        if file is not None and not file.is_file():
+            raise ConfigError(
+                config.file, f"ragas.{key}", f"no file {file}", "Create it or correct the path."
             )
     baseline = config.comparison.baseline
     if baseline is not None and baseline not in config.strategies:

@@ -56,6 +56,9 @@ def read_yaml(file: Path) -> Any:
         raise UnreadableYaml(Mistake(where, problem, "Correct the YAML there.")) from error
 
 
+SEE = "docs/configuration.md says what may stand there."
+
+
 def first_mistake(error: ValidationError) -> Mistake:
     """The mistake to mend first: a misspelt key is also a missing one, and only it is named."""
     mistakes = error.errors()
@@ -68,4 +71,6 @@ def first_mistake(error: ValidationError) -> Mistake:
     given = "" if isinstance(found["input"], dict) else f" (given: {found['input']!r})"
     # `no` is a boolean to YAML, and 12 a number.
     cure = "Put the value in quotes." if found["type"] == "string_type" else "Correct the value."
+    if found["type"] == "value_error":  # of our own: it says what may stand there
+        return Mistake(key, found["msg"].removeprefix("Value error, "), SEE)
     return Mistake(key, found["msg"] + given, cure)

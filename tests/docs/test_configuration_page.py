@@ -7,15 +7,22 @@ import pytest
 import yaml
 
 from chunking_assets import config as configuration
-from chunking_assets.chunk_sets.chunker import Chunker
+from chunking_assets.chunk_sets.chunker import Chunker, Cleaning, Context, Neighbours
 from chunking_assets.chunk_sets.registry import CHUNKERS
-from chunking_assets.config import ComparisonSettings, JudgeSettings, StrategySettings, _File
+from chunking_assets.config import (
+    ChunkingSettings,
+    ComparisonSettings,
+    JudgeSettings,
+    StrategySettings,
+    _File,
+)
 from chunking_assets.embedding_models.model import EmbeddingModel
 from chunking_assets.embedding_models.registry import MODELS
 from chunking_assets.errors import CorpusError
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.retrieval.profile import RetrievalProfile
-from evals.gold_questions.load import _Question
+from evals.gold_questions.load import _Evidence, _Question
+from evals.ragas_scores.labels import _Label
 from evals.retrieval_scores.build import CUTOFFS
 from evals.retrieval_scores.registry import METRICS
 
@@ -33,9 +40,15 @@ SECTIONS = {
     "`collections`": Collection,
     "`retrieval_profiles`": RetrievalProfile,
     "`strategies`": StrategySettings,
+    "`clean`": Cleaning,
+    "`neighbours`": Neighbours,
+    "`context`": Context,
+    "`chunking`": ChunkingSettings,
     "`ragas`": JudgeSettings,
     "`comparison`": ComparisonSettings,
     "Question files": _Question,
+    "`evidence`": _Evidence,
+    "Label files": _Label,
 }
 
 
@@ -67,7 +80,7 @@ def declared(model):
 
 def type_of(schema):
     if "anyOf" in schema:
-        return type_of(next(s for s in schema["anyOf"] if s["type"] != "null"))
+        return type_of(next(s for s in schema["anyOf"] if s.get("type") != "null"))
     if "enum" in schema:
         return one_of(schema["enum"])
     match schema.get("type", "object"):
@@ -89,6 +102,8 @@ def bounds(schema):
     if least is not None:
         return [f"at least {least}" if most is None else f"{least} to {most}"]
     if above is not None:
+        if most is not None:
+            return [f"above {above} and at most {most}"]
         return [f"above {above}" if below is None else f"above {above} and below {below}"]
     return []
 
@@ -103,12 +118,12 @@ def default_of(schema, required):
         return "required"
     if "$ref" in schema:
         return "see below"
-    match schema.get("default", []):
+    match schema.get("default", {} if schema.get("type") == "object" else []):
         case None | "":
             return "none"
         case bool(value):
             return f"`{str(value).lower()}`"
-        case list(values):
+        case list(values) | dict(values):
             return f"`{yaml.safe_dump(values, default_flow_style=True).strip()}`"
         case value:
             return f"`{value}`"
