@@ -59,6 +59,8 @@ def _sound(document: Document, chunker: Chunker) -> Iterator[Chunk]:
 
 def _with_budget(chunker: Chunker, cutting: Chunker, chunk: Chunk) -> Chunk:
     """The chunk with the budget it has when nothing is kept free for a prefix."""
+    if chunk.budget and cutting is chunker:
+        return chunk
     budget = (chunk.budget or cutting.max_tokens) * chunker.max_tokens // cutting.max_tokens
     most_chars = chunker.char_cap * budget // chunker.max_tokens
     over = chunk.n_tokens > budget or len(chunk.text) > most_chars

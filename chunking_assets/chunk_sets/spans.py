@@ -231,9 +231,9 @@ class Document:
             or self.form != "none"
             or not self._after_space(start)
             or (end < len(self.text) and self.text[end] not in PLAIN_SPACE)
-            or READ_AS_SPACE.match(self.text, end - 1)
+            or _may_be_space(self.text[end - 1 : end])
             or (prefix and prefix[-1] not in PLAIN_SPACE)
-            or READ_AS_SPACE.match(prefix.rstrip(PLAIN_SPACE)[-1:])
+            or (prefix and _may_be_space(prefix.rstrip(PLAIN_SPACE)[-1:]))
         ):
             return None
         tokens, seams = self.token_starts, self._seams_in_words
@@ -462,6 +462,11 @@ class Document:
         """The headings above `offset`, outermost first."""
         element = self.element_at(offset)
         return tuple(element.heading_path) if element else ()
+
+
+def _may_be_space(character: str) -> bool:
+    """Whether some tokenizer may take it for white space; most are plain letters and stops."""
+    return not (" " < character < "\x7f") and READ_AS_SPACE.match(character) is not None
 
 
 def _outside(found: Sequence[int], closed: Sequence[tuple[int, int]], length: int) -> Iterator[int]:
