@@ -285,7 +285,8 @@ class Document:
                 found = sorted({*sentence_starts(text), *self.boundaries("block")})
                 return _outside(found, self._indivisible, len(text))
             case "word":
-                return _outside([m.end() for m in _WORD.finditer(text)], [], len(text))
+                found = [m.end() for m in _WORD.finditer(text)]
+                return found[:-1] if found and found[-1] == len(text) else found
 
     @cached_property
     def _starts(self) -> "array[int]":
