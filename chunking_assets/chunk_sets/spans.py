@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Protocol
 from unicodedata import normalize
@@ -45,7 +45,7 @@ _SPACE = re.compile(r"\s*")
 # A run is matched whole and never looked into again: a look-ahead after it would be quadratic.
 _LINE = re.compile(r"[\n\r\v\f\x85\u2028\u2029]\s*")
 _BLANK_LINE = re.compile(r"(?>\r\n|[\n\r])[^\S\n\r]*+[\n\r]\s*")
-_WORD = re.compile(r"\s+|[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]\s*")
+_ENDS_A_WORD = re.compile(r"[\s\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 
 _GRAPHEME = regex.compile(r"\X")
 # Two characters that no cluster holds together, by Unicode Standard Annex 29. Surely so, and
@@ -285,8 +285,7 @@ class Document:
                 found = sorted({*sentence_starts(text), *self.boundaries("block")})
                 return _outside(found, self._indivisible, len(text))
             case "word":
-                found = [m.end() for m in _WORD.finditer(text)]
-                return found[:-1] if found and found[-1] == len(text) else found
+                return _word_starts(text)
 
     @cached_property
     def _starts(self) -> "array[int]":
@@ -463,6 +462,24 @@ class Document:
         """The headings above `offset`, outermost first."""
         element = self.element_at(offset)
         return tuple(element.heading_path) if element else ()
+
+
+@cache
+def _word_tables() -> tuple[np.ndarray, np.ndarray]:
+    """For each character of the basic plane: whether a word may end behind it, whether it is white
+    space."""
+    plane = [chr(code) for code in range(0x10000)]
+    ends = np.array([_ENDS_A_WORD.match(char) is not None for char in plane])
+    return ends, np.array([char.isspace() and ends[at] for at, char in enumerate(plane)])
+
+
+def _word_starts(text: str) -> "array[int]":
+    """Where a word starts behind white space, or behind a character of a script without it."""
+    ends, spaces = _word_tables()
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    plane = np.minimum(codes, 0xFFFF)  # beyond the basic plane is neither
+    starts = np.flatnonzero(ends[plane[:-1]] & ~spaces[plane[1:]]) + 1
+    return array("q", starts.astype(np.int64).tobytes())
 
 
 def _may_be_space(character: str) -> bool:
