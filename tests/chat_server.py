@@ -184,7 +184,7 @@ def serving(server):
 
 
 def without_endpoint(monkeypatch):
-    """The machine's own endpoint and proxy out of the environment."""
+    """The machine's own endpoint and proxy out of the environment, and of what it starts."""
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_LOG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")

@@ -7,12 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from chat_server import without_endpoint
 
 from chunking_assets.embedding_models.e5_small import E5Small
 from chunking_assets.embedding_models.model import Embedder
 from chunking_assets.embedding_models.onnx_folder import OnnxFolder
 
 TINY_WORDS = ("[UNK]", "[BEGIN]", "[END]", "red", "green", "blue", "sea", "zero", "broken", "huge")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nobody_elses_endpoint():
+    """No test sends anything to an endpoint of whoever runs it, or is paid for by them."""
+    with pytest.MonkeyPatch.context() as patch:
+        without_endpoint(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,5 @@
 import pytest
-from chat_server import KEY, OpenAIServer, serving, without_endpoint
+from chat_server import KEY, OpenAIServer, serving
 
 
 @pytest.fixture
@@ -11,8 +11,3 @@ def server():
 @pytest.fixture
 def key():
     return KEY
-
-
-@pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch):
-    without_endpoint(monkeypatch)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chat_server import KEY, OpenAIServer, serving, without_endpoint
+from chat_server import KEY, OpenAIServer, serving
 from small_corpus import SmallCorpus, WordTokenizer, write_corpus, write_document
 
 from chunking_assets.chat_models.chat import Chat
@@ -40,11 +40,6 @@ class WritingServer(OpenAIServer):
 
     def reply(self, body):
         return {"context": self.context(body), "starts": []}
-
-
-@pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch):
-    without_endpoint(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from chat_server import KEY, OpenAIServer, serving, without_endpoint
+from chat_server import KEY, OpenAIServer, serving
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_corpus import SmallCorpus, WordTokenizer, write_corpus, write_document
@@ -42,11 +42,6 @@ class CuttingServer(OpenAIServer):
 
     def reply(self, body):
         return {"starts": self.starts(lines_of(body))}
-
-
-@pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch):
-    without_endpoint(monkeypatch)
 
 
 @pytest.fixture(scope="module")

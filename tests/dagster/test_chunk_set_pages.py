@@ -1,5 +1,7 @@
 """The page of a chunk set: its numbers, and the checks that look at them, one a cell."""
 
+from pathlib import Path
+
 import pytest
 from dagster import MetadataValue
 
@@ -55,6 +57,14 @@ def test_a_page_has_the_numbers_that_are_plotted(chunked):
     levels = chunked.latest("chunk_sets", "sizes@1|docs").metadata
     assert levels["chunks_of_level_0"].value > levels["chunks_of_level_1"].value > 0
     assert "chunks_of_level_0" not in plain
+
+
+def test_a_page_leads_to_documents_with_their_chunks_under_every_version(chunked):
+    chunked.run("chunk_sets", *CELLS)
+    found = chunked.latest("chunk_sets", "fixed-20@1|docs").metadata
+    page = Path(found["page of docs/long.md"].value).read_text(encoding="utf-8")
+    assert all(f'"name": "{version}"' in page for version in CHUNKERS)
+    assert len([name for name in found if name.startswith("page of ")]) == 3
 
 
 def test_every_cell_is_looked_at_by_every_check(chunked):

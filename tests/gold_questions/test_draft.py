@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 import pytest
-from chat_server import KEY, OpenAIServer, serving, without_endpoint
+from chat_server import KEY, OpenAIServer, serving
 from small_corpus import write_corpus
 
 from chunking_assets.chat_models.chat import Chat, NoEndpoint
@@ -58,11 +58,6 @@ class DraftingServer(OpenAIServer):
             if f"{subject} {name}" not in asked:
                 return sound(subject, NAMES.index(name))
         return {"question": "", "answer": "", "quotes": []}
-
-
-@pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch):
-    without_endpoint(monkeypatch)
 
 
 @pytest.fixture(scope="module")

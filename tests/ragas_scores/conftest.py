@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from chat_server import KEY, serving, without_endpoint
+from chat_server import KEY, serving
 from judge_server import JudgeServer
 
 from chunking_assets.embedding_models.model import ModelIdentity
@@ -19,11 +19,6 @@ def server():
 @pytest.fixture
 def key():
     return KEY
-
-
-@pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch):
-    without_endpoint(monkeypatch)
 
 
 @pytest.fixture
