@@ -73,8 +73,14 @@ def in_processes(
 
 
 def _begun(pool: Any, argument: object) -> "Future[Any]":
+    from loky.process_executor import BrokenProcessPool
+
+    begun: Future[Any]
     try:
-        begun: Future[Any] = pool.submit(_call, argument)
+        begun = pool.submit(_call, argument)
+    except BrokenProcessPool as error:  # a call under way broke it: its result comes first
+        begun = Future()
+        begun.set_exception(error)
     except Exception as error:  # whatever a class of a user raises when it is pickled
         raise _unportable(error) from error
     return begun
