@@ -8,18 +8,17 @@ nothing else: SDK errors, which hold it, never leave this module.
 
 import asyncio
 import json
-import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from chunking_assets.chat_models.endpoint import KEY_VARIABLE, URL_VARIABLE, Endpoint
+from chunking_assets.chat_models.endpoint import URL_VARIABLE, Endpoint
+from chunking_assets.chat_models.rejection import Rejection, scrubbed
 from chunking_assets.chat_models.response_cache import ResponseCache
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
@@ -32,15 +31,10 @@ PARAMETERS: dict[str, object] = {"temperature": 0, "seed": 7}
 MAX_TOKENS = 4096
 """Output tokens asked for first; doubled once when a reply is cut."""
 
-RETRIES = 4
-TIMEOUT_RETRIES = 1
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 120.0
 SUSPICIOUS_CHARS_PER_TOKEN = 8
 """No language tokenizes this thinly: the server read less than was sent."""
 
 _FORMATS = ("json_schema", "json_object", "text")
-_SHOWN_CHARS = 300
-_SHORTEST_KEY = 8
 
 Message = dict[str, str]
 Output = TypeVar("Output", bound=BaseModel)
@@ -51,7 +45,8 @@ class Spent:
     """What calls cost. Tokens are the endpoint's own count, None once it did not say.
 
     `requests` were sent, `cached` replies needed none; `seconds` are those from the first request
-    of a call to its outcome, waiting for a free slot left out.
+    of a call to its outcome, waiting for a free slot left out. `retries` are requests that repeat
+    a failed one; `tokens_saved` are those of the cached replies.
     """
 
     requests: int = 0
@@ -59,6 +54,8 @@ class Spent:
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     seconds: float = 0.0
+    retries: int = 0
+    tokens_saved: int | None = 0
 
     def __add__(self, other: "Spent") -> "Spent":
         return Spent(
@@ -67,7 +64,14 @@ class Spent:
             _sum(self.prompt_tokens, other.prompt_tokens),
             _sum(self.completion_tokens, other.completion_tokens),
             self.seconds + other.seconds,
+            self.retries + other.retries,
+            _sum(self.tokens_saved, other.tokens_saved),
         )
+
+    @property
+    def tokens(self) -> int | None:
+        """Sent and received together."""
+        return _sum(self.prompt_tokens, self.completion_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +175,17 @@ class ChatEndpoint:
         call = _Call(model, list(messages), output, check, seed)
         key = digest("chat", self._endpoint.base_url, PARAMETERS, MAX_TOKENS, call.identity())
         if (output_before := self._stored(key, call)) is not None:
-            self.spent += Spent(cached=1)
-            return Reply(output_before, Spent(cached=1))
+            saved = Spent(cached=1, tokens_saved=self._cache.tokens(key))
+            self.spent += saved
+            return Reply(output_before, saved)
         if (shared := self._running.get(key)) is not None:
             try:
                 reply = await asyncio.shield(shared)
             except CallFailed as failure:
                 raise failure.unpaid() from None
-            self.spent += Spent(cached=1)
-            return Reply(reply.output, Spent(cached=1))
+            saved = Spent(cached=1, tokens_saved=reply.spent.tokens)
+            self.spent += saved
+            return Reply(reply.output, saved)
         task = asyncio.create_task(self._converse(key, call))
         self._running[key] = task
         task.add_done_callback(lambda _: self._running.pop(key, None))
@@ -204,8 +210,9 @@ class ChatEndpoint:
                 raise
             finally:
                 self.spent += conversation.spent()
-            self._cache.put(key, output.model_dump_json())
-            return Reply(output, conversation.spent())
+            spent = conversation.spent()
+            self._cache.put(key, output.model_dump_json(), spent.tokens)
+            return Reply(output, spent)
 
     async def _outcome(self, conversation: "_Conversation[Output]") -> Output:
         call, limit, repaired = conversation.call, MAX_TOKENS, False
@@ -247,7 +254,7 @@ class ChatEndpoint:
             body = dialect.body(conversation.call, conversation.messages, limit)
             outcome = await self._post(body)
             conversation.requests += 1
-            if not isinstance(outcome, _Rejection):
+            if not isinstance(outcome, Rejection):
                 self._ever_answered = True
                 self._note_usage(conversation, dialect, outcome)
                 return outcome.choices[0]
@@ -256,27 +263,28 @@ class ChatEndpoint:
             self._stop_if_hopeless(outcome, conversation.call.model)
             wait = outcome.wait(failures)
             if wait is None:
-                if outcome.no_chat and not self._ever_answered:
+                if outcome.is_foreign and not self._ever_answered:
                     self._stop("endpoint_unreachable", f"{outcome.message}; check {URL_VARIABLE}")
                 raise CallFailed(outcome.kind, outcome.message)
             failures += 1
+            conversation.retries += 1
             await self._pause(wait)
 
-    async def _post(self, body: dict[str, Any]) -> "ChatCompletion | _Rejection":
+    async def _post(self, body: dict[str, Any]) -> "ChatCompletion | Rejection":
         import openai
 
         try:
             async with asyncio.timeout(self._timeout):
                 completion: ChatCompletion = await self._client.chat.completions.create(**body)
         except (TimeoutError, openai.APITimeoutError):
-            return _Rejection("timeout", f"no reply within {self._timeout:g} s")
+            return Rejection("timeout", f"no reply within {self._timeout:g} s")
         except openai.APIStatusError as error:
-            return _Rejection.of_status(error, self._scrubbed(_server_message(error)))
+            return Rejection.of_status(error, self._endpoint.api_key)
         except (openai.APIError, ValueError) as error:
             problem = str(error.__cause__ or error)
-            return _Rejection("endpoint_error", self._scrubbed(f"{self.host}: {problem}"))
+            return Rejection("endpoint_error", self._scrubbed(f"{self.host}: {problem}"))
         if not getattr(completion, "choices", None) or completion.choices[0].message is None:
-            return _Rejection("endpoint_error", f"{self.host} sent no chat completion", status=200)
+            return Rejection("endpoint_error", f"{self.host} sent no chat completion", status=200)
         return completion
 
     def _note_usage(
@@ -291,30 +299,16 @@ class ChatEndpoint:
         if usage and sent > SUSPICIOUS_CHARS_PER_TOKEN * usage.prompt_tokens:
             dialect.note("prompts seem to be cut by the server: raise its context length")
 
-    def _stop_if_hopeless(self, rejection: "_Rejection", model: str) -> None:
-        if rejection.status == 401:
-            self._stop("invalid_api_key", f"{self.host} rejects the key: correct {KEY_VARIABLE}")
-        if rejection.status == 403:
-            self._stop("permission_denied", f"{self.host}: {rejection.message}")
-        if rejection.status == 404:
-            self._stop(
-                "model_not_found",
-                f"{self.host} has no model {model!r} ({rejection.message}): correct the model's "
-                f"name in corpus.yaml, or {URL_VARIABLE}",
-            )
-        if rejection.status == 402 or rejection.code == "insufficient_quota":
-            self._stop("insufficient_quota", f"{self.host}: {rejection.message}")
+    def _stop_if_hopeless(self, rejection: Rejection, model: str) -> None:
+        if (hopeless := rejection.hopeless(self.host, model)) is not None:
+            self._stop(*hopeless)
 
     def _stop(self, kind: str, message: str) -> None:
         self.stopped = EndpointStopped(kind, message)
         raise self.stopped.unpaid()
 
     def _scrubbed(self, text: str) -> str:
-        """Servers echo what they were sent, the key too; OpenAI echoes its ends."""
-        key = re.escape(self._endpoint.api_key)
-        # A placeholder such as "x" is no secret inside a word.
-        own = key if len(key) >= _SHORTEST_KEY else rf"\b{key}\b"
-        return re.sub(rf"{own}|\bsk-[\w*.-]+", "[key]", text)[:_SHOWN_CHARS]
+        return scrubbed(text, self._endpoint.api_key)
 
 
 @dataclass(frozen=True)
@@ -345,13 +339,18 @@ class _Conversation(Generic[Output]):
     started: float
     messages: list[Message] = field(init=False)
     requests: int = 0
+    retries: int = 0
     tokens: Spent = Spent()
 
     def __post_init__(self) -> None:
         self.messages = self.call.messages
 
     def spent(self) -> Spent:
-        return self.tokens + Spent(requests=self.requests, seconds=time.monotonic() - self.started)
+        return self.tokens + Spent(
+            requests=self.requests,
+            seconds=time.monotonic() - self.started,
+            retries=self.retries,
+        )
 
 
 @dataclass
@@ -375,7 +374,7 @@ class _Dialect:
             body["seed"] = call.seed
         return body
 
-    def adapt(self, body: dict[str, Any], rejection: "_Rejection") -> bool:
+    def adapt(self, body: dict[str, Any], rejection: Rejection) -> bool:
         """Whether the request can be put in other words, which later requests will use too."""
         if rejection.status not in (400, 422) or rejection.code == "context_length_exceeded":
             return False
@@ -403,55 +402,6 @@ class _Dialect:
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
-
-
-@dataclass(frozen=True)
-class _Rejection:
-    """Why a request got no reply, without the SDK's error: that one holds the key.
-
-    `status` is HTTP's, None if there was no response; `after` the seconds the server asks to wait.
-    """
-
-    kind: str
-    message: str
-    status: int | None = None
-    code: str | None = None
-    param: str | None = None
-    after: float | None = None
-
-    @classmethod
-    def of_status(cls, error: Any, message: str) -> "_Rejection":
-        kind = "rate_limited" if error.status_code == 429 else "endpoint_error"
-        return cls(
-            kind="content_filter" if error.code == "content_filter" else kind,
-            message=f"HTTP {error.status_code}: {message}",
-            status=error.status_code,
-            code=error.code,
-            param=error.param,
-            after=_seconds_to_wait(error.response.headers),
-        )
-
-    @property
-    def no_chat(self) -> bool:
-        """Whether what is at the URL may be no chat server at all."""
-        return self.kind == "endpoint_error" and self.status in (None, 200)
-
-    def wait(self, failures: int) -> float | None:
-        """Seconds before the request is repeated, None if it is not.
-
-        `failures` were seen before this one. Doubling waits are jittered, so that calls rejected
-        together do not return together; a longer wait asked for than anyone wants is a failure.
-        """
-        if self.kind == "timeout":
-            return 0.0 if failures < TIMEOUT_RETRIES else None
-        status = self.status or 500
-        passing = status in (408, 409, 429) or status >= 500
-        if failures >= RETRIES or not passing:
-            return None
-        if self.after is not None:
-            return self.after if self.after <= LONGEST_WAIT_SECONDS else None
-        jitter = random.uniform(0.5, 1)  # noqa: S311
-        return FIRST_WAIT_SECONDS * jitter * (1 << failures)
 
 
 def json_object(content: str) -> object:
@@ -493,29 +443,6 @@ def _described(error: ValueError) -> str:
         f"{'.'.join(map(str, part['loc'])) or 'reply'}: {part['msg']}"
         for part in error.errors(include_url=False, include_input=False)[:5]
     )
-
-
-def _server_message(error: Any) -> str:
-    body = error.body
-    if isinstance(body, dict) and isinstance(message := body.get("message"), str):
-        return message
-    return str(body or error.message)
-
-
-def _seconds_to_wait(headers: Any) -> float | None:
-    """`retry-after-ms`, or `retry-after` in seconds or as a date."""
-    try:
-        if (milliseconds := headers.get("retry-after-ms")) is not None:
-            return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(headers["retry-after"]))
-    except KeyError:
-        return None
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
-    except (KeyError, ValueError):
-        return None
 
 
 def _sum(left: int | None, right: int | None) -> int | None:

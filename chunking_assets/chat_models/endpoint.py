@@ -35,6 +35,15 @@ class Endpoint:
         """
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
 
+    @property
+    def address(self) -> str:
+        """The URL as a person would type it, without a password.
+
+        >>> Endpoint("http://user:secret@localhost:8000/v1", "").address
+        'http://localhost:8000/v1'
+        """
+        return urlsplit(self.base_url)._replace(netloc=self.host).geturl()
+
 
 def endpoint_from_environment(environment: Mapping[str, str] = os.environ) -> Endpoint | None:
     """The server named by the environment, or None if neither variable is set.

@@ -6,6 +6,7 @@ killed run continues where it stopped and a failed call is asked anew.
 
 import fcntl
 import sqlite3
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -15,6 +16,12 @@ CACHE_FILE = "chat_replies.sqlite"
 """The name of the file below the workspace's caches."""
 
 _BUSY_SECONDS = 60.0
+_SECONDS_PER_DAY = 86_400
+
+
+def _today() -> int:
+    """The day, counted from 1970 on."""
+    return int(time.time() // _SECONDS_PER_DAY)
 
 
 class ResponseCache:
@@ -37,6 +44,16 @@ class ResponseCache:
                     "create table if not exists responses "
                     "(key text primary key, output text not null)"
                 )
+                self._database.execute(
+                    "create table if not exists paid (key text primary key, tokens integer)"
+                )
+                columns = [row[1] for row in self._database.execute("pragma table_info(responses)")]
+                if "used_on" not in columns:
+                    # What an earlier release stored counts as used today.
+                    self._database.execute(
+                        "alter table responses add column used_on integer not null "
+                        f"default {_today()}"
+                    )
         except sqlite3.DatabaseError as error:
             self._database.close()
             raise CorpusError(
@@ -46,12 +63,40 @@ class ResponseCache:
 
     def get(self, key: str) -> str | None:
         row = self._database.execute(
-            "select output from responses where key = ?", (key,)
+            "select output, used_on from responses where key = ?", (key,)
         ).fetchone()
-        return None if row is None else row[0]
+        if row is None:
+            return None
+        if row[1] < _today():
+            self._database.execute(
+                "update responses set used_on = ? where key = ?", (_today(), key)
+            )
+        output: str = row[0]
+        return output
 
-    def put(self, key: str, output: str) -> None:
-        self._database.execute("insert or replace into responses values (?, ?)", (key, output))
+    def prune(self, days: float) -> int:
+        """Forget the replies that nobody asked for in so many days; how many there were. The file
+        gets smaller."""
+        deleted = self._database.execute(
+            "delete from responses where used_on <= ?", [_today() - days]
+        ).rowcount
+        if deleted:
+            self._database.execute("delete from paid where key not in (select key from responses)")
+            self._database.execute("vacuum")
+        return int(deleted)
+
+    def put(self, key: str, output: str, tokens: int | None = None) -> None:
+        """Keep a reply, and how many tokens were sent and received for it, if that is known."""
+        self._database.execute("insert or replace into paid values (?, ?)", (key, tokens))
+        self._database.execute(
+            "insert or replace into responses (key, output, used_on) values (?, ?, ?)",
+            (key, output, _today()),
+        )
+
+    def tokens(self, key: str) -> int | None:
+        """The tokens a stored reply took; None if nobody knows."""
+        row = self._database.execute("select tokens from paid where key = ?", (key,)).fetchone()
+        return None if row is None else row[0]
 
     def __enter__(self) -> "ResponseCache":
         return self

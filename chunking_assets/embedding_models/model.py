@@ -5,10 +5,10 @@ and the embedder are made from them when first used. The identity goes into ever
 two models never share a vector and a changed model never passes for the old one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -17,6 +17,12 @@ from chunking_assets.keys import digest
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) while long work goes on."""
+TokenProgress = Callable[[int, int, int], None]
+"""Called with (done, total, tokens of those done that a model read)."""
+
+Role = Literal["passage", "query"]
+Batch = tuple[Sequence[int], np.ndarray]
+"""Positions of some texts, and their vectors: float32 (positions, dimensions)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,19 @@ class Embedder(Protocol):
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
         """As `embed_passages`, for the question side."""
+
+
+@runtime_checkable
+class BatchEmbedder(Embedder, Protocol):
+    """An embedder whose answers come in batches, each worth keeping before the next is there."""
+
+    def embed_batches(self, texts: Sequence[str], role: Role) -> Iterator[Batch]:
+        """Every text once, in any order; unit length, finite. What it raises, it raises after the
+        last batch there is."""
+
+    def collect_earlier(self) -> Iterator[tuple[list[str], np.ndarray]]:
+        """Passages asked for by earlier runs whose vectors have come since, and the vectors. When
+        the next is taken, those before have been kept."""
 
 
 SpanWindow = tuple[str, Sequence[tuple[int, int]]]

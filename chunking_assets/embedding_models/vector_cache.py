@@ -5,16 +5,23 @@ as it is embedded, so a killed run loses one batch at most. A damaged row is a m
 """
 
 import sqlite3
+import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from chunking_assets.embedding_models.model import Embedder, ModelIdentity, Progress
+from chunking_assets.embedding_models.model import (
+    Batch,
+    BatchEmbedder,
+    Embedder,
+    ModelIdentity,
+    Role,
+    TokenProgress,
+)
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.workspace import Workspace
@@ -22,25 +29,33 @@ from chunking_assets.workspace import Workspace
 VECTORS = "vectors"
 """The folder of the caches, below the workspace's."""
 
-Role = Literal["passage", "query"]
 BATCH = 64
 """Texts embedded between two commits."""
 KEYS_PER_QUERY = 500
+PAGE_BYTES = 32_768
+"""Several vectors fit a page: with the usual 4096 a file is 2.7 times as large and slow to fill."""
 BUSY_SECONDS = 60
 SCHEMA = """
 create table vectors (
     vec_key text primary key,
     n_tokens integer not null,
     vector blob not null,
-    checksum integer not null
+    checksum integer not null,
+    used_on integer not null default 0
 ) without rowid
 """
+"""`used_on` is the day of the last use, counted from 1970 on."""
+SECONDS_PER_DAY = 86_400
 
 
 def vec_key(identity: ModelIdentity, role: Role, text: str) -> str:
     """The key of a text's vector: the text as sent, the model, the side it is on."""
     prefix = identity.query_prefix if role == "query" else identity.passage_prefix
     return digest("vector", identity.fingerprint, role, prefix + text)
+
+
+def _today() -> int:
+    return int(time.time() // SECONDS_PER_DAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,45 +77,81 @@ class VectorCache:
             with Workspace(folder).lock(fingerprint):
                 if not self.file.exists():
                     self._create()
+        self._add_day_of_use()
 
     def get_many(self, keys: Sequence[str]) -> dict[str, CachedVector]:
         """What is stored under these keys; a missing or damaged row is left out."""
-        found = {}
+        found, today, unused = {}, _today(), []
         with self._connection() as connection:
             for first in range(0, len(keys), KEYS_PER_QUERY):
                 some = keys[first : first + KEYS_PER_QUERY]
                 rows = connection.execute(
-                    "select vec_key, n_tokens, vector, checksum from vectors"  # noqa: S608
+                    "select vec_key, n_tokens, vector, checksum, used_on from vectors"  # noqa: S608
                     f" where vec_key in ({','.join('?' * len(some))})",
                     some,
                 )
-                for key, n_tokens, blob, checksum in rows:
-                    vector = self._vector(blob, checksum)
-                    if vector is not None:
+                whole = [row for row in rows.fetchall() if self._is_whole(row[2], row[3])]
+                joined = np.frombuffer(b"".join(row[2] for row in whole), "<f4")
+                vectors = joined.reshape(-1, self._dimensions)
+                finite = np.isfinite(vectors).all(axis=1)
+                for (key, n_tokens, _, _, used_on), vector, usable in zip(
+                    whole, vectors, finite, strict=True
+                ):
+                    if usable:
                         found[key] = CachedVector(vector, n_tokens)
+                    if used_on < today:
+                        unused.append((today, key))
+            update = "update vectors set used_on = ? where vec_key = ?"
+            connection.executemany(update, unused)
         return found
 
     def put_many(self, keys: Sequence[str], vectors: np.ndarray, n_tokens: Sequence[int]) -> None:
         """Store vectors (len(keys), dimensions) in one transaction; a stored key is replaced."""
         blobs = [vector.tobytes() for vector in np.asarray(vectors, "<f4")]
         rows = [
-            (key, int(tokens), blob, zlib.crc32(blob))
+            (key, int(tokens), blob, zlib.crc32(blob), _today())
             for key, tokens, blob in zip(keys, n_tokens, blobs, strict=True)
         ]
         with self._connection() as connection:
-            connection.executemany("insert or replace into vectors values (?, ?, ?, ?)", rows)
+            connection.executemany("insert or replace into vectors values (?, ?, ?, ?, ?)", rows)
 
-    def _vector(self, blob: bytes, checksum: int) -> np.ndarray | None:
-        if len(blob) != 4 * self._dimensions or zlib.crc32(blob) != checksum:
-            return None
-        vector = np.frombuffer(blob, "<f4")
-        return vector if np.isfinite(vector).all() else None
+    def prune(self, days: float, keep: Iterable[str]) -> int:
+        """Forget the vectors that nobody asked for in so many days, except those under the keys
+        to `keep`; how many there were. The file gets smaller."""
+        with self._connection() as connection:
+            connection.execute("create temp table kept (vec_key text primary key) without rowid")
+            connection.executemany("insert or ignore into kept values (?)", ((k,) for k in keep))
+            deleted = connection.execute(
+                "delete from vectors where used_on <= ? and vec_key not in (select * from kept)",
+                [_today() - days],
+            ).rowcount
+        if deleted:
+            with self._connection() as connection:
+                connection.execute("vacuum")
+        return int(deleted)
+
+    def _add_day_of_use(self) -> None:
+        """To a file of an earlier release, as if everything in it had been used today."""
+        with self._connection() as connection:
+            columns = [row[1] for row in connection.execute("pragma table_info(vectors)")]
+        if "used_on" not in columns:
+            with Workspace(self.file.parent).lock(self.file.stem), self._connection() as connection:
+                columns = [row[1] for row in connection.execute("pragma table_info(vectors)")]
+                if "used_on" not in columns:
+                    connection.execute(
+                        "alter table vectors add column used_on integer not null "
+                        f"default {_today()}"
+                    )
+
+    def _is_whole(self, blob: bytes, checksum: int) -> bool:
+        return len(blob) == 4 * self._dimensions and zlib.crc32(blob) == checksum
 
     def _create(self) -> None:
         """Whole, then renamed: nobody sees a file without its table."""
         new = self.file.with_suffix(".new")
         new.unlink(missing_ok=True)
         with closing(sqlite3.connect(new)) as connection:
+            connection.execute(f"pragma page_size = {PAGE_BYTES}")
             connection.execute("pragma journal_mode = wal")
             connection.execute(SCHEMA)
         new.rename(self.file)
@@ -126,7 +177,8 @@ class Embedded:
     """Vectors of texts in their order, and what they cost.
 
     `vectors` is float32 (texts, dimensions); `n_tokens` the tokens the model reads for each text;
-    `computed` and `reused` count distinct texts; `tokens_computed` the tokens of those computed.
+    `computed` and `reused` count distinct texts; `tokens_computed` are the tokens of those
+    computed, `tokens_reused` of those the cache held.
     """
 
     vectors: np.ndarray
@@ -134,6 +186,7 @@ class Embedded:
     computed: int
     reused: int
     tokens_computed: int
+    tokens_reused: int = 0
 
 
 def embed_through_cache(
@@ -141,25 +194,36 @@ def embed_through_cache(
     cache: VectorCache,
     texts: Sequence[str],
     role: Role = "passage",
-    progress: Progress | None = None,
+    progress: TokenProgress | None = None,
 ) -> Embedded:
     """The vectors of `texts`, computing only those that the cache does not hold.
 
-    `progress` counts distinct texts to compute. Tokens of queries are counted with the passage
-    prefix, which is as long.
+    `progress` counts distinct texts to compute. Tokens of queries are counted as if they were
+    passages.
     """
+    if role == "passage" and isinstance(embedder, BatchEmbedder):
+        for earlier, vectors in embedder.collect_earlier():
+            cache.put_many(
+                [vec_key(embedder.identity, role, text) for text in earlier],
+                vectors,
+                embedder.count_tokens(earlier),
+            )
     keys = [vec_key(embedder.identity, role, text) for text in texts]
     known: dict[str, CachedVector] = cache.get_many(list(dict.fromkeys(keys)))
-    reused = len(known)
+    reused, tokens_reused = len(known), sum(vector.n_tokens for vector in known.values())
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-    order = list(missing)
-    for first in range(0, len(order), BATCH):
-        batch = order[first : first + BATCH]
-        known |= _embed_batch(embedder, {key: missing[key] for key in batch}, role)
-        new = [known[key] for key in batch]
-        cache.put_many(batch, np.stack([n.vector for n in new]), [n.n_tokens for n in new])
+    order, done, tokens = list(missing), 0, 0
+    for positions, computed in _batches(embedder, list(missing.values()), role):
+        batch = [order[at] for at in positions]
+        n_tokens = embedder.count_tokens([missing[key] for key in batch])
+        cache.put_many(batch, computed, n_tokens)
+        known |= {
+            key: CachedVector(vector, n)
+            for key, vector, n in zip(batch, computed, n_tokens, strict=True)
+        }
+        done, tokens = done + len(batch), tokens + sum(n_tokens)
         if progress is not None:
-            progress(first + len(batch), len(order))
+            progress(done, len(order), tokens)
     vectors = np.empty((len(keys), embedder.identity.dimensions), np.float32)
     for row, key in enumerate(keys):
         vectors[row] = known[key].vector
@@ -169,6 +233,7 @@ def embed_through_cache(
         computed=len(order),
         reused=reused,
         tokens_computed=sum(known[key].n_tokens for key in order),
+        tokens_reused=tokens_reused,
     )
 
 
@@ -184,14 +249,11 @@ class CachedQueries:
         return embed_through_cache(self._embedder, self._cache, texts, "query").vectors
 
 
-def _embed_batch(
-    embedder: Embedder, texts: Mapping[str, str], role: Role
-) -> dict[str, CachedVector]:
-    batch = list(texts.values())
+def _batches(embedder: Embedder, texts: Sequence[str], role: Role) -> Iterator[Batch]:
+    if isinstance(embedder, BatchEmbedder):
+        yield from embedder.embed_batches(texts, role)
+        return
     embed = embedder.embed_queries if role == "query" else embedder.embed_passages
-    return {
-        key: CachedVector(vector, n_tokens)
-        for key, vector, n_tokens in zip(
-            texts, embed(batch), embedder.count_tokens(batch), strict=True
-        )
-    }
+    for first in range(0, len(texts), BATCH):
+        batch = texts[first : first + BATCH]
+        yield range(first, first + len(batch)), embed(batch)

@@ -11,11 +11,11 @@ from chunking_assets.chat_models.chat_endpoint import (
     CallFailed,
     ChatEndpoint,
     EndpointStopped,
-    _seconds_to_wait,
     _strict,
     json_object,
 )
 from chunking_assets.chat_models.endpoint import Endpoint
+from chunking_assets.chat_models.rejection import _seconds_to_wait
 from chunking_assets.chat_models.response_cache import ResponseCache
 
 QUESTION = "How often is the pump serviced?"

@@ -45,10 +45,10 @@ def installed(tmp_path, monkeypatch):
         )
         lines = [f"{kind} = {value}" for kind, value in points.items()]
         (folder / "entry_points.txt").write_text("\n".join([f"[{registry.ENTRY_POINTS}]", *lines]))
-        registry._third_party.cache_clear()
+        vars(registry.KINDS).pop("offered", None)
 
     yield install
-    registry._third_party.cache_clear()
+    vars(registry.KINDS).pop("offered", None)
     sys.modules.pop("lines_package", None)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from chunking_assets.embedding_models import vector_cache
 from chunking_assets.embedding_models.model import ModelIdentity
 from chunking_assets.embedding_models.vector_cache import (
     BATCH,
@@ -71,12 +72,11 @@ def test_no_texts_need_no_vectors(cache):
 
 def test_progress_counts_what_is_computed(cache):
     embed_through_cache(CountingEmbedder(), cache, ["0"])
-    told: list[tuple[int, int]] = []
-    texts = [str(number) for number in range(BATCH + 11)]
-    embed_through_cache(
-        CountingEmbedder(), cache, texts, "passage", lambda done, total: told.append((done, total))
-    )
-    assert told == [(BATCH, BATCH + 10), (BATCH + 10, BATCH + 10)]
+    told: list[tuple[int, int, int]] = []
+    embedder, texts = CountingEmbedder(), [str(number) for number in range(BATCH + 11)]
+    embed_through_cache(embedder, cache, texts, "passage", lambda *numbers: told.append(numbers))
+    first, every = (sum(embedder.count_tokens(texts[1 : end + 1])) for end in (BATCH, BATCH + 10))
+    assert told == [(BATCH, BATCH + 10, first), (BATCH + 10, BATCH + 10, every)]
 
 
 @pytest.mark.parametrize(
@@ -167,6 +167,8 @@ def test_processes_share_a_cache(tmp_path):
     assert len(found) == 610
 
 
+# Where an earlier test loaded lance, that warns of every fork; the child does not use it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_killed_run_keeps_the_batches_it_finished(cache):
     class KilledInTheThirdBatch(CountingEmbedder):
         def embed_passages(self, texts, progress=None):
@@ -193,3 +195,29 @@ def test_the_default_model_gives_the_same_bits_through_the_cache(e5, tmp_path):
         read.vectors.tobytes() == computed.vectors.tobytes() == e5.embed_passages(texts).tobytes()
     )
     assert read.n_tokens == e5.count_tokens(texts)
+
+
+def test_a_file_of_an_earlier_release_is_used_on_and_counts_as_used_today(cache):
+    embedder = CountingEmbedder()
+    embed_through_cache(embedder, cache, ["a"])
+    with sqlite3.connect(cache.file) as connection:
+        connection.execute("alter table vectors drop column used_on")
+    again = VectorCache(cache.file.parent, IDENTITY.fingerprint, 4)
+    assert again.prune(1, ()) == 0
+    embed_through_cache(embedder, again, ["a"])
+    assert embedder.asked == ["a"]
+
+
+def test_pruning_spares_what_is_held_and_what_was_asked_for(cache, monkeypatch):
+    embedder = CountingEmbedder()
+    embed_through_cache(embedder, cache, ["held", "asked", "old"])
+    held = vec_key(IDENTITY, "passage", "held")
+    later = vector_cache.time.time() + 40 * 86_400
+    monkeypatch.setattr(vector_cache.time, "time", lambda: later)
+    embed_through_cache(embedder, cache, ["asked"])
+    size = cache.file.stat().st_size
+    assert cache.prune(30, [held]) == 1
+    assert cache.file.stat().st_size <= size
+    embedder.asked.clear()
+    embed_through_cache(embedder, cache, ["held", "asked", "old"])
+    assert embedder.asked == ["old"]
