@@ -26,10 +26,9 @@ from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.config import Config
 from chunking_assets.embedding_models.loaded import Models
 from chunking_assets.errors import CorpusError
-from chunking_assets.parsed_elements.build import HEAD_BYTES
 from chunking_assets.parsed_elements.language import detect_language
-from chunking_assets.parsed_elements.parse import ParsedDocument, parse_document
-from chunking_assets.raw_documents.media_type import media_type
+from chunking_assets.parsed_elements.parse import READABLE, ParsedDocument
+from chunking_assets.parsed_elements.single_file import parse_file
 from chunking_assets.workspace import Workspace, write_atomically
 
 LEAST_WIDTH = 100
@@ -62,13 +61,8 @@ def read_document(file: Path) -> tuple[ParsedDocument, Facts]:
     Raises:
         CorpusError: it cannot be read, or not as text.
     """
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise CorpusError(f"{file} cannot be read ({error.strerror}). Name a file.") from error
-    kind = media_type(data[:HEAD_BYTES], file.name)
-    parsed = parse_document(data, file.name, kind)
-    if parsed.status != "ok":
+    kind, parsed = parse_file(file)
+    if parsed.status not in READABLE:
         raise CorpusError(f"{parsed.error} ({parsed.status}). {parsed.cure}")
     language = detect_language(parsed.text, parsed.elements)
     code = language.code if language else None

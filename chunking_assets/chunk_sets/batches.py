@@ -15,6 +15,7 @@ import polars as pl
 
 from chunking_assets.chat_models.chat import Chat
 from chunking_assets.chat_models.chat_endpoint import Message, Output, Reply
+from chunking_assets.chat_models.metered import asked_for
 from chunking_assets.chunk_sets.chunker import Chunk
 from chunking_assets.chunk_sets.chunking import chunk
 from chunking_assets.chunk_sets.cleaning import Excluded, blocks_of, excluded_spans
@@ -222,7 +223,8 @@ class _Views:
                     models=self.models,
                     chat=self.chat,
                 )
-            return chunk(self.views[shared], version.chunker), excluded
+            with asked_for(version.name):
+                return chunk(self.views[shared], version.chunker), excluded
         except Exception as error:
             error.add_note(f"It was {source.doc_id} under {version.name}.")
             raise

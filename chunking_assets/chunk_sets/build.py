@@ -23,6 +23,7 @@ from chunking_assets.embedding_models.model import Progress
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
+from chunking_assets.parsed_elements.parse import READABLE
 from chunking_assets.raw_documents.changes import ChangeSet, compare
 from chunking_assets.workspace import Manifest, Table, Workspace
 
@@ -115,7 +116,7 @@ class _Update:
             chat,
         )
         columns = ["doc_id", "text_sha", "elements_sha", "media_type", "language", "n_chars"]
-        self.ready = self.source.documents.read(columns, pl.col("status") == "ok")
+        self.ready = self.source.documents.read(columns, pl.col("status").is_in(READABLE))
         self.sizes: dict[str, int] = dict(self.ready.select("doc_id", "n_chars").iter_rows())
         self.blocks: dict[str, set[str]] = {}
         self.boilerplate: dict[str, frozenset[str]] = {}

@@ -17,7 +17,7 @@ from chunking_assets.chunk_sets.chunker import Cleaning
 from chunking_assets.chunk_sets.spans import ElementSpan
 from chunking_assets.keys import text_sha
 
-Reason = Literal["boilerplate", "blank_lines", "invisible"]
+Reason = Literal["furniture", "boilerplate", "blank_lines", "invisible"]
 
 LEAST_DOCUMENTS = 3
 """Two documents with a block in common are a copy and its original, not a habit."""
@@ -57,13 +57,14 @@ def excluded_spans(
     cleaning: Cleaning | None,
     boilerplate: Collection[str] = (),
 ) -> list[Excluded]:
-    """What cleaning leaves out of a document, sorted and disjoint.
+    """What is left out of a document, sorted and disjoint: always what its pages repeat, and what
+    cleaning says.
 
     `boilerplate` are the blocks other documents have too, as `boilerplate_blocks` names them.
     """
+    found = [Excluded(e.start, e.end, "furniture") for e in elements if e.kind == "furniture"]
     if cleaning is None:
-        return []
-    found: list[Excluded] = []
+        return found
     if boilerplate:
         for element, name in _blocks(text, elements):
             if name in boilerplate:

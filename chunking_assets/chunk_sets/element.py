@@ -98,7 +98,9 @@ class _Structure(Document):
         table = self.element_at(offset)
         if table is None or table.kind != "table" or offset >= table.end:
             return ""
-        start, end = self.skip_space(table.start, table.end), _header_end(table)
+        begin = table.attribute("header_start")  # of a table whose header stands in another
+        start = self.skip_space(begin if isinstance(begin, int) else table.start, table.end)
+        end = _header_end(table)
         if not start < end <= offset or end - start > self.settings.char_cap:
             return ""
         return self.kept(start, end).rstrip() + "\n"

@@ -14,6 +14,7 @@ from chunking_assets.chunk_sets.chunking import for_language
 from chunking_assets.chunk_sets.page import MOST_CHARS, Bands, chunks_page
 from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.parsed_elements.build import DOCUMENTS
+from chunking_assets.parsed_elements.parse import READABLE
 from chunking_assets.workspace import Workspace, encode, one_of, write_atomically
 
 SAMPLES = 3
@@ -30,7 +31,7 @@ def write_sample_pages(
     if manifest is None:
         return {}
     documents = workspace.table(DOCUMENTS).snapshot(manifest)
-    fitting = (pl.col("status") == "ok") & (pl.col("n_chars") <= MOST_CHARS)
+    fitting = pl.col("status").is_in(READABLE) & (pl.col("n_chars") <= MOST_CHARS)
     known = documents.read(["doc_id", "n_chars"], fitting)
     ordered = known.sort("n_chars", "doc_id", descending=[True, False])["doc_id"]
     if ordered.is_empty():

@@ -13,6 +13,7 @@ from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS, cell
 from chunking_assets.chunk_sets.page import AT_THE_CAP
 from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.parsed_elements.build import DOCUMENTS
+from chunking_assets.parsed_elements.parse import READABLE
 from chunking_assets.workspace import Manifest, Workspace
 
 
@@ -57,7 +58,7 @@ def chunk_set_statistics(
     documents = workspace.table(DOCUMENTS).read(shard, ["doc_id", "status", "n_chars"])
     if chunks is None or documents is None:
         return None
-    documents = documents.filter(status="ok")
+    documents = documents.filter(pl.col("status").is_in(READABLE))
     size, budget = pl.col("n_tokens"), pl.col("budget")
     searched = chunks.filter("searched")
     found = searched.select(

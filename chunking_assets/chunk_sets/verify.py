@@ -6,7 +6,8 @@ import polars as pl
 
 from chunking_assets.chunk_sets.batches import batches
 from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS, cell
-from chunking_assets.parsed_elements.build import DOCUMENTS
+from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
+from chunking_assets.parsed_elements.parse import READABLE
 from chunking_assets.workspace import Snapshot, Table, Workspace, one_of
 
 BATCH_CHARS = 4_000_000
@@ -35,9 +36,10 @@ def verify_chunk_set(workspace: Workspace, chunker_version: str, shard: str) -> 
     documents = _stored(workspace.table(DOCUMENTS), shard)
     chunks = _stored(workspace.table(CHUNKS), partition)
     excluded = _stored(workspace.table(EXCLUDED_SPANS), partition)
+    elements = _stored(workspace.table(ELEMENTS), shard)
     if documents is None or chunks is None:
         return ChunkSetHealth(0, (), (), (), ())
-    known = documents.read(["doc_id", "n_chars"], pl.col("status") == "ok")
+    known = documents.read(["doc_id", "n_chars"], pl.col("status").is_in(READABLE))
     ids = chunks.read(["chunk_id", "doc_id", "over_budget"])
     inexact = ids.filter(~pl.col("doc_id").is_in(known["doc_id"].implode()))["chunk_id"].to_list()
     uncovered: list[str] = []
@@ -51,6 +53,9 @@ def verify_chunk_set(workspace: Workspace, chunker_version: str, shard: str) -> 
             if texts[doc_id][start:end] != text
         ]
         covered = [cut.select("doc_id", "start", "end")]
+        if elements is not None:
+            furniture = where & (pl.col("kind") == "furniture")
+            covered.append(elements.read(["doc_id", "start", "end"], furniture))
         if excluded is not None:
             covered.append(excluded.read(["doc_id", "start", "end"], where))
         spans: dict[str, list[tuple[int, int]]] = {}

@@ -11,7 +11,7 @@ import re
 from chunking_assets.errors import CorpusError
 from chunking_assets.raw_documents.media_type import unicode_encoding
 
-VERSION = 1
+VERSION = 2
 
 _HEAD = 8192
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -44,6 +44,15 @@ def decode(data: bytes, declared: str | None = None) -> str:
         text = data.decode(encoding, errors="replace").removeprefix("\ufeff")
     else:
         text = _unmarked(data, _usable(declared))
+    return storable(text)
+
+
+def storable(text: str) -> str:
+    r"""The text with U+FFFD for each character that no table and no UTF-8 can hold.
+
+    >>> storable("a\x00b\ud800")
+    'a�b�'
+    """
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -67,7 +76,7 @@ def _unmarked(data: bytes, declared: str | None) -> str:
 def _guess(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    matches = from_bytes(data)
+    matches = from_bytes(data.replace(b"\0", b" "))  # in which it sees no text at all
     best = matches.best()
     if best is None:
         raise Undecodable(
@@ -78,7 +87,7 @@ def _guess(data: bytes) -> str:
         fits = match.chaos <= best.chaos and match.coherence >= best.coherence - _COHERENCE_MARGIN
         if fits and "cp1252" in match.could_be_from_charset:
             return data.decode("cp1252", errors="replace")
-    return str(best)
+    return data.decode(best.encoding, errors="replace")
 
 
 def _usable(declared: str | None) -> str | None:

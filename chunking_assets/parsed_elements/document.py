@@ -29,10 +29,12 @@ Kind = Literal[
     "class",
     "function",
     "method",
+    "furniture",
     "residual",
 ]
 """`definition` is a term with its definition, or a link definition; `turn` one message of a
-conversation; `residual` text that no block claims, such as a thematic break."""
+conversation; `furniture` what a page repeats, such as its running header and number, which no chunk
+holds; `residual` text that no block claims, such as a thematic break."""
 
 Scalar = str | int | bool | None
 
@@ -47,6 +49,17 @@ class BrokenSpans(CorpusError):
     """A parser returned elements that do not fit its text."""
 
 
+class Refused(CorpusError):
+    """A document that is not read, for a reason its parser knows.
+
+    `status` is one of those in `parse.STATUSES` that go without text; `cure` says what to do.
+    """
+
+    def __init__(self, status: str, error: str, cure: str) -> None:
+        super().__init__(f"{error}. {cure}")
+        self.status, self.error, self.cure = status, error, cure
+
+
 @dataclass(frozen=True, slots=True)
 class Element:
     """A typed span of the canonical text.
@@ -55,8 +68,11 @@ class Element:
     `heading_path` holds the titles of the headings above the element, outermost first and without
     markup; a heading's, class's or function's own path ends with itself. `language` is that of
     code as its author named it. `attributes` are further facts by name: a table's or definition's
-    `header_end` (the offset at which its header rows, or its signature, end and its body begins),
-    a turn's `speaker`, `role` and `time`.
+    `header_end` (the offset at which its header rows, or its signature, end and its body begins);
+    a turn's `speaker`, `role` and `time`; what front matter says (`metadata.title`); where it
+    stands in its source: `page` (to `page_end`, if it runs over), `slide`, `chapter`, `sheet` with
+    `row`, `cell`, `line`, counted from 1; which `part` of its source it is, if not the body (notes,
+    footnote, comment, header, footer, drawing).
     """
 
     kind: Kind
@@ -73,11 +89,16 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class ParsedText:
-    """A canonical text and its elements; `warning` says what was read otherwise than hoped."""
+    """A canonical text and its elements.
+
+    `warning` says what was read otherwise than hoped, `missing` what of the document is not in the
+    text: such a document is partial.
+    """
 
     text: str
     elements: tuple[Element, ...]
     warning: str | None = None
+    missing: str | None = None
 
 
 class HeadingStack:
@@ -130,6 +151,45 @@ def gaps(elements: Iterable[Element], length: int) -> Iterator[tuple[int, int]]:
         position = element.end
     if length > position:
         yield position, length
+
+
+def parents(elements: Iterable[Element]) -> list[int | None]:
+    """For each element the position of the one it stands under, which comes before it.
+
+    For what stands in a list item, a deeper item included, that item; for a method its class; for
+    anything else the innermost heading above it. None for what stands under nothing, and where
+    `heading_path` is of names rather than of elements, as in JSON.
+
+    >>> parents([
+    ...     Element("heading", 0, 3, 1, ("A",)),
+    ...     Element("list_item", 4, 7, 1, ("A",)),
+    ...     Element("list_item", 8, 12, 2, ("A",)),
+    ...     Element("heading", 13, 17, 2, ("A", "B")),
+    ... ])
+    [None, 0, 1, 0]
+    """
+    found: list[int | None] = []
+    openings: dict[tuple[str, ...], int] = {}
+    items: list[int] = []
+    for position, element in enumerate(elements):
+        path, level = element.heading_path, element.level
+        parent = openings.get(path[:-1] if element.kind in _OPENINGS else path)
+        if element.kind in _OPENINGS:
+            openings[path] = position
+            items = []
+        elif level == 0:
+            items = []
+        else:
+            above = level - 1 if element.kind == "list_item" else level
+            parent = items[min(above, len(items)) - 1] if above and items else parent
+        if element.kind == "list_item":
+            items[level - 1 :] = [position]
+        found.append(parent)
+    return found
+
+
+_OPENINGS = {"heading", "class", "function", "method"}
+"""What ends its own heading path."""
 
 
 def inked_lines(text: str, start: int, end: int) -> tuple[int, int] | None:

@@ -1,23 +1,27 @@
-"""Markdown (CommonMark and tables). The canonical text is the decoded file itself.
+"""Markdown (CommonMark and tables) and MDX. The canonical text is the decoded file itself.
 
 Block structure comes from markdown-it-py; its line numbers become offsets. Only block rules run:
 inline rules cost quadratic time on hostile text and say nothing about where a block ends. An
 element spans whole lines, so list markers, indentation and fences stay in what a reader sees.
+A line that is the tag of a component (`<Tab title="npm">`) is a block of its own: taken as HTML it
+would swallow what follows up to a blank line, and leave a fence that begins there open.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from chunking_assets.parsed_elements.decoding import decode
+from chunking_assets.parsed_elements.decoding import decode, storable
 from chunking_assets.parsed_elements.document import (
     TITLE_CHARS,
     Element,
     HeadingStack,
     Kind,
     ParsedText,
+    Scalar,
     gaps,
     inked_lines,
     line_starts,
@@ -29,9 +33,11 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
-VERSION = 1
-LIBRARIES = ("markdown-it-py", "charset-normalizer")
+VERSION = 2
+LIBRARIES = ("markdown-it-py", "pyyaml", "charset-normalizer")
 
+METADATA = "metadata."
+"""Before the name of what front matter says, which may be called like an attribute of ours."""
 MAX_NESTING = 200
 """Deeper blocks are residual text. The library's 20 would drop real nested lists."""
 
@@ -41,6 +47,7 @@ _LEAVES: dict[str, Kind] = {
     "fence": "code",
     "code_block": "code",
     "html_block": "html",
+    "component": "html",
     "table": "table",
     "definition": "definition",
 }
@@ -50,14 +57,27 @@ _FRONT_MATTER_KEY = re.compile(r"[\w\"'.-]+[ \t]*[:=](?:\s|\Z)")
 _QUOTE_MARKS = re.compile(r"[>\s]*")
 _MARKUP = re.compile(r"[\\`*_\[\]<>&!~{]")
 _HEADING_ID = re.compile(r"[ \t]*\{#[^{}\s]*\}\Z")
+_COMPONENT = re.compile(r"</?(?:[A-Z]\w*[a-z]\w*(?:\.\w+)*)?(?=[\s/>]|\Z)")
+"""How the tag of a component begins, or of a fragment (`<>`); HTML written large is none."""
+_TAG_LINES = 30
+"""Most lines of one tag."""
+_STATEMENT = re.compile(
+    r"(?:import\s(?:[\w\s{},*$]{1,500}\sfrom\s{1,9})?[\"'][^\"'\r\n]+[\"']"
+    r"|export\s{1,9}(?:const|let|var|default|function|async)\s)"
+)
+"""Of JavaScript, as MDX has it between paragraphs."""
+_MARKED_HEADING = re.compile(r"[ ]{0,3}<!--[^\r\n>]{0,200}-->[ \t]*(?=#{1,6}[ \t]+\S)")
+"""A heading behind the mark of a page, which converters write without a line end."""
+_METADATA_CHARS = 20_000
 
 
 def parse(data: bytes) -> ParsedText:
     return parse_text(decode(data))
 
 
-def parse_text(text: str) -> ParsedText:
-    """
+def parse_text(text: str, *, mdx: bool = False) -> ParsedText:
+    """`mdx`: indentation is no code, because components indent what they hold.
+
     >>> parsed = parse_text("# Fees\\n\\n- card: 1.2 %\\n")
     >>> [(e.kind, parsed.text[e.start : e.end], e.heading_path) for e in parsed.elements]
     [('heading', '# Fees', ('Fees',)), ('list_item', '- card: 1.2 %', ('Fees',))]
@@ -68,8 +88,10 @@ def parse_text(text: str) -> ParsedText:
     if front_lines:
         end = _end_of_lines(text, 0, starts[front_lines])
         language = "yaml" if text.startswith("-") else "toml"
-        elements.append(Element("front_matter", 0, end, language=language))
-    elements.extend(_blocks(text, starts, front_lines))
+        body = text[starts[1] : starts[front_lines - 1]]
+        facts = tuple(_metadata(body, language))
+        elements.append(Element("front_matter", 0, end, language=language, attributes=facts))
+    elements.extend(_blocks(text, starts, front_lines, mdx))
     return ParsedText(text, tuple(_with_residue(text, elements)))
 
 
@@ -90,11 +112,34 @@ def _front_matter_lines(text: str, starts: list[int]) -> int:
     return 0
 
 
-def _blocks(text: str, starts: list[int], first_line: int) -> Iterator[Element]:
+def _metadata(body: str, language: str) -> Iterator[tuple[str, Scalar]]:
+    """What front matter says of its document in a value, or a list of them, by its name."""
+    import yaml
+
+    if len(body) > _METADATA_CHARS:
+        return
+    try:
+        said = yaml.safe_load(body) if language == "yaml" else tomllib.loads(body)
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return  # shown as it is, and understood by nobody
+    for name, value in said.items() if isinstance(said, dict) else ():
+        values = value if isinstance(value, list) else [value]
+        if isinstance(name, str) and not any(isinstance(v, dict | list) for v in values):
+            yield (
+                METADATA + storable(name),
+                _scalar(", ".join(map(str, value)) if values is value else value),
+            )
+
+
+def _scalar(value: Any) -> Scalar:
+    return value if isinstance(value, int | bool | None) else storable(str(value))
+
+
+def _blocks(text: str, starts: list[int], first_line: int, mdx: bool) -> Iterator[Element]:
     """The leaf blocks in order. `first_line` is where Markdown begins, after front matter."""
     stack = HeadingStack()
     containers: list[str] = []
-    tokens = _parser().parse(text[starts[first_line] :])
+    tokens = _parser(mdx).parse(text[starts[first_line] :])
     for position, token in enumerate(tokens):
         if token.type in _CONTAINERS:
             containers.append(_CONTAINERS[token.type])
@@ -118,6 +163,16 @@ def _blocks(text: str, starts: list[int], first_line: int) -> Iterator[Element]:
                 path = stack.enter(level, title)
         elif kind == "paragraph" and containers:
             kind = "list_item" if containers[-1] == "list_item" else "quote"
+        elif kind == "paragraph" and _STATEMENT.match(text, start):
+            kind, language = "code", "jsx"
+        elif kind == "paragraph" and text[start] == "{" and text[end - 1] == "}":
+            kind = "html"
+        elif kind == "html" and (marked := _MARKED_HEADING.match(text, start, end)):
+            yield Element("html", start, marked.end(), level, path)
+            start = marked.end()
+            kind, level = "heading", text[start : start + 6].count("#")
+            end = _end_of_lines(text, start, starts[first + 1])
+            path = stack.enter(level, _plain(text[start:end].strip("# \t")))
         elif kind == "code":
             language = token.info.split()[0] if token.info.split() else None
         elif kind == "table":
@@ -150,7 +205,7 @@ def _with_residue(text: str, elements: list[Element]) -> list[Element]:
 
 
 @cache
-def _parser() -> "MarkdownIt":
+def _parser(mdx: bool) -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt(
@@ -158,7 +213,32 @@ def _parser() -> "MarkdownIt":
     ).enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-    return parser
+    parser.block.ruler.before(
+        "html_block", "component", _component, {"alt": ["paragraph", "reference", "blockquote"]}
+    )
+    return parser.disable("code") if mdx else parser
+
+
+def _component(state: "StateBlock", start_line: int, end_line: int, silent: bool) -> bool:
+    """The tag of a component alone on its lines."""
+    if state.is_code_block(start_line):
+        return False
+    first = state.bMarks[start_line] + state.tShift[start_line]
+    if not _COMPONENT.match(state.src, first, state.eMarks[start_line]):
+        return False
+    is_whole = ">" in state.src[first : state.eMarks[start_line]]
+    last_line = start_line + 1 if is_whole else min(end_line, start_line + _TAG_LINES)
+    for line in range(start_line, last_line):
+        if state.isEmpty(line):
+            return False
+        if state.src[first : state.eMarks[line]].rstrip()[-1] == ">":
+            break
+    else:
+        return False
+    if not silent:
+        state.push("component", "", 0).map = [start_line, line + 1]
+        state.line = line + 1
+    return True
 
 
 def _table(state: "StateBlock", start_line: int, end_line: int, silent: bool) -> bool:

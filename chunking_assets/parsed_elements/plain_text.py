@@ -1,7 +1,8 @@
 """Plain text. The canonical text is the decoded file itself.
 
 Paragraphs end at blank lines. A conversation (most lines read `Name: text`, or messages start
-`[2026-05-12 09:14] Ana (customer): text`) is cut into its turns instead, because a message is what
+`[2026-05-12 09:14] Ana (customer): text`, or as messengers export them,
+`12/05/2026, 09:14 - Ana: text`) is cut into its turns instead, because a message is what
 a reader quotes and what must not be torn from its speaker.
 """
 
@@ -12,11 +13,12 @@ from itertools import pairwise
 from chunking_assets.parsed_elements.decoding import decode
 from chunking_assets.parsed_elements.document import Element, ParsedText, line_starts
 
-VERSION = 1
+VERSION = 2
 LIBRARIES = ("charset-normalizer",)
 
 _TURN = re.compile(
-    r"(?:\[(?P<time>[^\]\r\n]{3,40})\][ \t]{0,8})?"
+    r"(?:\[(?P<time>[^\]\r\n]{3,40})\][ \t]{0,8}|(?P<date>\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[ \t]"
+    r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?)[ \t][-–][ \t])?"
     r"(?P<speaker>[^\W\d_][^:()\[\]<>/\r\n]{0,60})"
     r"(?:\((?P<role>[^()\r\n]{1,40})\)[ \t]{0,8})?:(?=[ \t\r\n]|\Z)"
 )
@@ -47,7 +49,7 @@ def _turns(text: str, lines: list[tuple[int, int]]) -> dict[int, re.Match[str]]:
     """
     inked = sum(1 for start, end in lines if not text[start:end].isspace())
     named = {start: turn for start, _ in lines if (turn := _TURN.match(text, start))}
-    stamped = {start: turn for start, turn in named.items() if turn["time"]}
+    stamped = {start: turn for start, turn in named.items() if turn["time"] or turn["date"]}
     if _n_speakers(stamped) > 1 and 4 * len(stamped) > inked:
         return stamped
     sentences = sum(
@@ -84,5 +86,7 @@ def _element(text: str, start: int, end: int, turn: re.Match[str] | None) -> Ele
     end = start + len(text[start:end].rstrip("\r\n"))
     if turn is None:
         return Element("paragraph", start, end)
-    facts = {name: value.strip() for name, value in turn.groupdict().items() if value}
+    found = turn.groupdict()
+    found["time"] = found["time"] or found.pop("date")
+    facts = {name: value.strip() for name, value in found.items() if name != "date" and value}
     return Element("turn", start, end, attributes=tuple(sorted(facts.items())))

@@ -8,24 +8,41 @@ do not, because a table cut like prose answers nothing.
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Protocol
+from typing import Protocol, cast
 
 from chunking_assets.keys import digest
 from chunking_assets.parsed_elements import (
+    archive,
     decoding,
+    delimited,
+    docx,
+    email_message,
+    epub,
     html,
+    json_data,
+    json_lines,
     language,
     markdown,
+    mdx,
+    notebook,
+    odt,
+    pdf,
     plain_text,
+    pptx,
     python_source,
+    restructured_text,
+    rtf,
     source_code,
+    subtitles,
+    xlsx,
 )
-from chunking_assets.parsed_elements.document import ParsedText
+from chunking_assets.parsed_elements.document import ParsedText, Refused
+from chunking_assets.parsed_elements.limits import Limits
 from chunking_assets.raw_documents import media_type as detection
 
 
-class Parser(Protocol):
-    """What a parser holds.
+class _Described(Protocol):
+    """What any parser says of itself.
 
     `VERSION` is raised whenever the same bytes would give another text or other elements;
     `LIBRARIES` are the distributions (or "python") whose release can change them too.
@@ -40,6 +57,10 @@ class Parser(Protocol):
     @property
     def LIBRARIES(self) -> tuple[str, ...]: ...
 
+
+class Parser(_Described, Protocol):
+    """A parser of a format that is text."""
+
     def parse(self, data: bytes) -> ParsedText:
         """The canonical text of a document and its elements.
 
@@ -48,15 +69,37 @@ class Parser(Protocol):
         """
 
 
-PARSERS: dict[str, Parser] = {
-    "text/markdown": markdown,
-    "text/html": html,
-    "text/plain": plain_text,
-    "text/x-rst": plain_text,
-    "text/x-org": plain_text,
-    "text/asciidoc": plain_text,
-    "text/vtt": plain_text,
-    "text/x-python": python_source,
+class BoundedParser(_Described, Protocol):
+    """A parser of a binary format: it always runs under `guard`, and is told its limits.
+
+    `LIBRARIES` outside the core are those of the extra `office`.
+    """
+
+    def parse(self, data: bytes, limits: Limits) -> ParsedText:
+        """As `Parser.parse`.
+
+        Raises:
+            Refused: encrypted, needs_ocr, suspicious, too_large or unsupported.
+            CorpusError: the bytes cannot be read as this format.
+        """
+
+
+_OPENXML = "application/vnd.openxmlformats-officedocument"
+_OPENDOCUMENT = "application/vnd.oasis.opendocument"
+
+BOUNDED: dict[str, BoundedParser] = {
+    "application/pdf": pdf,
+    f"{_OPENXML}.wordprocessingml.document": docx,
+    f"{_OPENXML}.presentationml.presentation": pptx,
+    f"{_OPENXML}.spreadsheetml.sheet": xlsx,
+    "application/vnd.ms-excel": xlsx,
+    f"{_OPENDOCUMENT}.spreadsheet": xlsx,
+    f"{_OPENDOCUMENT}.text": odt,
+    f"{_OPENDOCUMENT}.presentation": odt,
+    "application/epub+zip": epub,
+    "application/rtf": rtf,
+}
+_CODE: dict[str, Parser] = {
     "text/javascript": source_code.JAVASCRIPT,
     "text/typescript": source_code.TYPESCRIPT,
     "text/typescript-jsx": source_code.TSX,
@@ -69,9 +112,46 @@ PARSERS: dict[str, Parser] = {
     "application/sql": source_code.SQL,
     "text/x-shellscript": source_code.SHELL,
 }
+_TEXT: dict[str, Parser] = {
+    "text/markdown": markdown,
+    "text/mdx": mdx,
+    "text/html": html,
+    "text/plain": plain_text,
+    "text/x-rst": restructured_text,
+    "text/x-org": plain_text,
+    "text/asciidoc": plain_text,
+    "text/vtt": subtitles,
+    "application/x-subrip": subtitles,
+    "text/csv": delimited,
+    "text/tab-separated-values": delimited,
+    "application/json": json_data,
+    "application/x-ndjson": json_lines,
+    "application/x-ipynb+json": notebook,
+    "message/rfc822": email_message,
+    "text/x-python": python_source,
+}
+PARSERS: dict[str, Parser | BoundedParser] = {**_TEXT, **_CODE, **BOUNDED}
+
+GUARDED = {*_CODE, *BOUNDED}
+"""What is parsed by native code that a hostile file can take down: see `guard`."""
 
 
-def parser_name(parser: Parser) -> str:
+def read(data: bytes, media_type: str, limits: Limits) -> ParsedText:
+    """What the parser of a media type makes of the bytes, in this very process."""
+    if media_type not in BOUNDED:
+        parser = cast(Parser, PARSERS[media_type])
+        return parser.parse(data)
+    try:
+        return BOUNDED[media_type].parse(data, limits)
+    except ModuleNotFoundError as error:
+        raise Refused(
+            "unsupported",
+            f"{media_type} is read with the package {error.name}, which is not installed",
+            "Install it with pip install 'chunking-assets[office]'.",
+        ) from error
+
+
+def parser_name(parser: _Described) -> str:
     return parser.__name__.rpartition(".")[2]
 
 
@@ -81,7 +161,9 @@ def parser_fingerprint(media_type: str) -> str:
     if parser is None:
         return digest("no parser", media_type, detection.VERSION)
     libraries = {name: _release(name) for name in (*parser.LIBRARIES, *language.LIBRARIES)}
-    versions = parser.VERSION, decoding.VERSION, detection.VERSION, language.VERSION
+    versions = [parser.VERSION, decoding.VERSION, detection.VERSION, language.VERSION]
+    if media_type in BOUNDED:
+        versions.append(archive.VERSION)
     return digest("parser", parser_name(parser), versions, libraries)
 
 

@@ -10,11 +10,13 @@ import codecs
 import re
 from pathlib import PurePosixPath
 
-VERSION = 2
+VERSION = 5
 """Raised when the same file would be taken for another type."""
 
 BINARY = "application/octet-stream"
 TEXT = "text/plain"
+LFS_POINTER = "application/vnd.git-lfs.pointer"
+"""What git-lfs leaves in place of a file that it has not fetched; the name is our own."""
 
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
@@ -35,7 +37,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\x00", "application/vnd.sqlite3"),
     (b"PAR1", "application/vnd.apache.parquet"),
 )
-_OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE2_BY_SUFFIX = {
     ".doc": "application/msword",
     ".xls": "application/vnd.ms-excel",
@@ -52,8 +54,8 @@ _CPP = "text/x-c++"
 _SHELL = "text/x-shellscript"
 _BY_SUFFIX = {
     ".md": "text/markdown",
-    ".mdx": "text/markdown",
     ".markdown": "text/markdown",
+    ".mdx": "text/mdx",
     ".html": "text/html",
     ".htm": "text/html",
     ".xhtml": "text/html",
@@ -79,6 +81,7 @@ _BY_SUFFIX = {
     ".adoc": "text/asciidoc",
     ".asciidoc": "text/asciidoc",
     ".vtt": "text/vtt",
+    ".srt": "application/x-subrip",
     ".csv": "text/csv",
     ".tsv": "text/tab-separated-values",
     ".json": "application/json",
@@ -128,6 +131,14 @@ _CPP_HEADER = re.compile(
     re.MULTILINE,
 )
 """No line of a header of C; the standard headers of C++ have no suffix."""
+_MAIL_HEADER = re.compile(r"([A-Za-z][\w-]{1,40}):[ \t]")
+_MAIL_HEADERS = {"from", "to", "subject", "date", "message-id", "mime-version", "received"}
+_MAIL_NEEDS = 4
+"""So many of these headers make a text without a telling name an e-mail."""
+_LFS = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\r?\n(?:ext-.+\n)*"
+    rb"oid sha256:[0-9a-f]{64}\r?\nsize \d+\s*"
+)
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -144,9 +155,11 @@ def media_type(head: bytes, name: str) -> str:
     for signature, kind in _SIGNATURES:
         if head.startswith(signature):
             return kind
+    if _LFS.fullmatch(head):
+        return LFS_POINTER
     if head.startswith(b"PK\x03\x04"):
         return _zip(head, suffix)
-    if head.startswith(_OLE2):  # under the name of a zip format: encrypted by Office
+    if head.startswith(OLE2):  # under the name of a zip format: encrypted by Office
         return _OLE2_BY_SUFFIX.get(suffix, "application/x-ole-storage")
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "image/webp"
@@ -159,12 +172,25 @@ def media_type(head: bytes, name: str) -> str:
         return "text/html"
     if suffix == ".h" and _CPP_HEADER.search(head):
         return _CPP
-    if suffix in _BY_SUFFIX:
+    if suffix in _BY_SUFFIX and _BY_SUFFIX[suffix] != TEXT:
         return _BY_SUFFIX[suffix]
+    if _is_mail(head.decode(encoding or "utf-8", errors="replace")):
+        return "message/rfc822"
+    if suffix in _BY_SUFFIX:
+        return TEXT
     script = _INTERPRETER.match(head[:200])
     if script and script[1] in _BY_INTERPRETER:
         return _BY_INTERPRETER[script[1]]
     return BINARY if encoding is None and _CONTROL.search(head) else TEXT
+
+
+def type_of_suffix(suffix: str) -> str | None:
+    """The media type that a name with this suffix promises, without the dot.
+
+    >>> type_of_suffix("md"), type_of_suffix("nonsense")
+    ('text/markdown', None)
+    """
+    return _BY_SUFFIX.get(f".{suffix.lower()}")
 
 
 def unicode_encoding(head: bytes) -> str | None:
@@ -182,6 +208,18 @@ def unicode_encoding(head: bytes) -> str | None:
         if 0 not in full and len(sparse) >= 4 and sparse.count(0) > 0.6 * len(sparse):
             return encoding
     return None
+
+
+def _is_mail(text: str) -> bool:
+    """Whether a text begins with the headers of an e-mail, and with nothing else."""
+    names = set()
+    for line in text.removeprefix("\ufeff").splitlines():
+        header = _MAIL_HEADER.match(line)
+        if header:
+            names.add(header[1].lower())
+        elif not (names and line[:1] in (" ", "\t")):
+            break
+    return len(names & _MAIL_HEADERS) >= _MAIL_NEEDS
 
 
 def _zip(head: bytes, suffix: str) -> str:

@@ -51,11 +51,11 @@ def test_declared_and_named_versions_are_written_to_one_page(chunked, tmp_path):
         ("a.md", "magic-20@1", "no chunker version is called 'magic-20@1'"),
         ("a.md", "fixed-0@1", "chunkers.fixed-0@1.max_tokens"),
         ("missing.md", "fixed-20@1", "cannot be read"),
-        ("broken.pdf", "fixed-20@1", "no parser for application/pdf"),
+        ("broken.png", "fixed-20@1", "no parser for image/png"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_it(chunked, tmp_path, name, chunker, said):
-    (tmp_path / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7")
+    (tmp_path / "docs" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     done = chunked(tmp_path / "docs" / name, "--chunker", chunker)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from chunking_assets.chunk_sets.element import ElementChunker
 from chunking_assets.chunk_sets.recursive import RecursiveChunker
 from chunking_assets.chunk_sets.spans import Document
-from chunking_assets.parsed_elements import html
+from chunking_assets.parsed_elements import delimited, html
 
 
 def chunks_of(document, max_tokens, **parameters):
@@ -253,3 +253,12 @@ def test_deeply_nested_lists_take_no_recursion_and_linear_work(tokenizers, markd
         chunks_of(document, 40)
         work.append((tokenizer.characters - before) / len(document.text))
     assert work[1] < 1.3 * work[0]
+
+
+def test_every_table_of_a_csv_file_is_led_by_the_header_of_the_first(words):
+    rows = "".join(f"Person {n};{n}\n" for n in range(30))
+    text = f'name;note\n{rows}Bo;"two\nlines"\n{rows}'
+    found = chunks_of(Document(text, delimited.parse_text(text).elements, words), 12)
+    assert len(found) > 3
+    assert {c.prefix for c in found[1:]} == {"name;note\n"}
+    assert [c for c in found if 'Bo;"two\nlines"' in text[c.start : c.end]]

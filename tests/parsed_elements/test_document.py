@@ -8,8 +8,11 @@ from chunking_assets.parsed_elements.document import (
     ParsedText,
     check_spans,
     line_starts,
+    parents,
     short_title,
 )
+from chunking_assets.parsed_elements.markdown import parse_text as markdown
+from chunking_assets.parsed_elements.python_source import parse_text as python
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,35 @@ def test_a_title_in_a_path_is_one_bounded_line():
 
 def test_unicode_separators_end_no_line():
     assert line_starts("a\u2028b\x0cc\x85d\n") == [0, 8, 8]
+
+
+def above(parsed: ParsedText) -> list[tuple[str, str | None]]:
+    """The first line of each element, and that of the one it stands under."""
+    lines = [parsed.text[e.start : e.end].strip().split("\n")[0] for e in parsed.elements]
+    return [
+        (line, None if parent is None else lines[parent])
+        for line, parent in zip(lines, parents(parsed.elements), strict=True)
+    ]
+
+
+def test_a_heading_stands_under_the_one_it_is_part_of_though_titles_repeat():
+    text = "intro\n# A\n## FAQ\nx\n# B\n### FAQ\ny\n## FAQ\nz\n> # quoted\n\nend\n"
+    assert above(markdown(text)) == [
+        ("intro", None), ("# A", None), ("## FAQ", "# A"), ("x", "## FAQ"), ("# B", None),
+        ("### FAQ", "# B"), ("y", "### FAQ"), ("## FAQ", "# B"), ("z", "## FAQ"),
+        ("> # quoted", "## FAQ"), ("end", "## FAQ"),
+    ]  # fmt: skip
+
+
+def test_what_stands_in_a_list_item_is_under_it():
+    text = "# A\n- a\n  - b\n\n    more b\n    ```\n    code\n    ```\n- c\n\nend\n\n- d\n"
+    assert above(markdown(text)) == [
+        ("# A", None), ("- a", "# A"), ("- b", "- a"), ("more b", "- a"), ("```", "more b"),
+        ("- c", "# A"), ("end", "# A"), ("- d", "# A"),
+    ]  # fmt: skip
+
+
+def test_a_method_is_under_its_class():
+    assert above(python("class A:\n    def f(self): ...\n\ndef g(): ...\n")) == [
+        ("class A:", None), ("def f(self): ...", "class A:"), ("def g(): ...", None),
+    ]  # fmt: skip

@@ -23,6 +23,8 @@ NEWLINES = ("\n", "\n\n", "\r\n", "\r", "\u2028", " ", "    ", "\t", "\u00a0")
 MARKDOWN = pieces(
     *NEWLINES, "# ", "## t", "===", "---", "- ", "1. ", "> ", ">", "```", "~~~~", "|a|b|", "|-|-|",
     "|", "<div>", "<!--", "-->", "[a]: b", "***", "+++", "key: v", "\\", "`", "é🙂",
+    "<Tab>", "</Tab>", "<Tab\n", "<>", ">", "import a from 'b'", "export const a = ", "{", "}",
+    "<!-- p -->## t",
 )  # fmt: skip
 PLAIN = pieces(*NEWLINES, "[09:14] Ana (customer): hi", "Bo: ok", "Ana:", "[", "]", ": ", "é🙂")
 PYTHON = pieces(
@@ -45,9 +47,9 @@ PAGES = pieces(
 
 
 @settings(deadline=None)
-@given(MARKDOWN)
-def test_markdown_elements_cover_the_text_itself(text: str):
-    parsed = markdown.parse_text(text)
+@given(MARKDOWN, st.booleans())
+def test_markdown_elements_cover_the_text_itself(text: str, mdx: bool):
+    parsed = markdown.parse_text(text, mdx=mdx)
     check_spans(parsed)
     assert parsed.text == text
 
@@ -96,7 +98,7 @@ def test_any_bytes_have_a_status(data: bytes, name: str):
     assert result.status in {"ok", "empty", "unsupported", "failed"}
     assert (result.status == "ok") == bool(result.elements)
     assert result.status == "ok" or (result.error and result.cure and not result.text)
-    stored = elements_by_document(elements_frame("c/a", result.elements))
+    stored = elements_by_document(elements_frame("c/a", result.text, result.elements))
     assert stored.get("c/a", ()) == result.elements
 
 

@@ -97,6 +97,51 @@ def test_golden_levels_paths_and_languages():
     assert elements[0].language == "yaml"
 
 
+@pytest.mark.parametrize("tag", ["<Card>", "</Card>", "<Ui.Card x={1} />", "<Card\n  x\n>", "<>"])
+def test_the_tag_of_a_component_is_a_block_of_its_own(tag: str):
+    code = "```sh\na\n\n# b\n```"
+    assert shown(f"{tag}\n{code}\n{tag}\n# c") == [
+        ("html", tag), ("code", code), ("html", tag), ("heading", "# c"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["<Card", "<Card> is a tag", "<B>bold</B>", "<Card\n\n>", "<CARD>"]
+)
+def test_what_only_begins_like_a_component_is_not_one(text: str):
+    # Left to the rules of HTML, under which a tag alone on its line reaches to a blank one.
+    assert ("html", text.split("\n")[0]) not in shown(f"{text}\nmore")
+
+
+def test_indentation_is_code_in_markdown_and_none_in_mdx():
+    text = "<Card>\n    # text\n</Card>"
+    kinds = [[e.kind for e in parse_text(text, mdx=mdx).elements] for mdx in (False, True)]
+    assert kinds == [["html", "code", "html"], ["html", "heading", "html"]]
+
+
+def test_prose_about_imports_is_prose():
+    for text in ("import taxes from abroad", "export goods", "import 'x' and more.\n"):
+        kind = "code" if text.startswith("import '") else "paragraph"
+        assert [k for k, _ in shown(text)] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("front", "facts"),
+    [
+        ("---\ntitle: A\nn: 3\nok: true\nnone:\n---\n",
+         {"title": "A", "n": 3, "ok": True, "none": None}),
+        ("---\ntags: [a, b]\nday: 2024-05-01\nby: {a: b}\n---\n", {"tags": "a, b", "day": "2024-05-01"}),
+        ('+++\ntitle = "A"\n[menu]\nx = 1\n+++\n', {"title": "A"}),
+        ("---\na: [unclosed\n---\n", {}),
+        ("---\na: &a [x]\nb: [*a, *a]\n---\n", {"a": "x"}),
+        ('---\ntitle: "a \\ud800 b"\n---\n', {"title": "a \ufffd b"}),
+    ],
+)  # fmt: skip
+def test_what_front_matter_says_in_one_value_is_an_attribute(front: str, facts: dict[str, object]):
+    (element,) = parsed(front).elements
+    assert dict(element.attributes) == {f"metadata.{name}": fact for name, fact in facts.items()}
+
+
 @pytest.mark.parametrize(
     "fence",
     [

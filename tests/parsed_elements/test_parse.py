@@ -14,6 +14,7 @@ from chunking_assets.parsed_elements.parse import (
     parse_key,
 )
 from chunking_assets.parsed_elements.registry import PARSERS
+from chunking_assets.raw_documents.media_type import media_type
 
 
 class Broken:
@@ -51,12 +52,22 @@ def test_a_document_without_text_is_empty(media_type: str, data: bytes):
     assert result.cure
 
 
-def test_a_format_without_a_parser_is_named_with_those_that_have_one():
-    result = parse_document(b"%PDF-1.7", "terms.pdf", "application/pdf")
+def test_a_format_without_a_parser_is_named_with_what_to_do():
+    result = parse_document(b"\x89PNG", "terms.png", "image/png")
     assert result.status == "unsupported"
-    assert "terms.pdf" in (result.error or "")
-    assert "application/pdf" in (result.error or "")
-    assert "text/markdown" in (result.cure or "")
+    assert "terms.png" in (result.error or "")
+    assert "image/png" in (result.error or "")
+    assert "OCR" in (result.cure or "")
+    tar = parse_document(b"\x1f\x8b", "a.gz", "application/gzip")
+    assert "Markdown" in (tar.cure or "")
+
+
+def test_a_pointer_of_git_lfs_says_how_the_file_is_fetched():
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{64 * '4'}\nsize 9\n"
+    kind = media_type(pointer.encode(), "a.md")
+    result = parse_document(pointer.encode(), "a.md", kind)
+    assert result.status == "unsupported"
+    assert "git lfs pull" in (result.cure or "")
 
 
 def test_binary_content_is_called_binary():
@@ -112,24 +123,25 @@ def test_a_key_changes_when_a_format_gets_a_parser(monkeypatch: pytest.MonkeyPat
 
 
 def test_elements_survive_their_table(tmp_path: Path):
-    elements = parse_document(
-        b"# A\n\n|a|b|\n|-|-|\n|1|2|\n\n```py\nx\n```", "a.md", "text/markdown"
-    ).elements
-    elements_frame("c/a.md", elements).write_parquet(tmp_path / "e.parquet")
+    parsed = parse_document(b"# A\n\n|a|b|\n|-|-|\n|1|2|\n\n```py\nx\n```", "a.md", "text/markdown")
+    elements = parsed.elements
+    elements_frame("c/a.md", parsed.text, elements).write_parquet(tmp_path / "e.parquet")
     frame = pl.read_parquet(tmp_path / "e.parquet")
     assert frame.schema == ELEMENTS_SCHEMA
     assert frame["ordinal"].to_list() == [0, 1, 2]
+    assert frame["parent"].to_list() == [None, 0, 0]
+    assert frame["line"].to_list() == [1, 3, 7]
     assert elements_by_document(frame) == {"c/a.md": elements}
     assert elements_sha(elements_by_document(frame)["c/a.md"]) == elements_sha(elements)
 
 
 def test_no_elements_are_an_empty_frame():
-    assert elements_frame("c/a.md", ()).schema == ELEMENTS_SCHEMA
-    assert elements_by_document(elements_frame("c/a.md", ())) == {}
+    assert elements_frame("c/a.md", "", ()).schema == ELEMENTS_SCHEMA
+    assert elements_by_document(elements_frame("c/a.md", "", ())) == {}
 
 
 def test_reading_needs_no_parser_library_until_it_is_used():
-    heavy = {"markdown_it", "selectolax", "charset_normalizer"}
+    heavy = {"markdown_it", "selectolax", "charset_normalizer", "pypdfium2", "python_calamine"}
     source = Path(parse.__file__).parent
     for file in source.glob("*.py"):
         top = [

@@ -69,7 +69,7 @@ def test_a_page_is_html_whatever_it_is_called(head: bytes):
     ("name", "expected"),
     [
         ("README.md", "text/markdown"),
-        ("Guide.MDX", "text/markdown"),
+        ("Guide.MDX", "text/mdx"),
         ("a.htm", "text/html"),
         ("app.log", "text/plain"),
         ("client.py", "text/x-python"),
@@ -132,6 +132,19 @@ def test_a_header_is_of_the_language_its_lines_are_in(line: bytes, expected: str
 
 def test_control_characters_without_a_known_name_are_binary():
     assert media_type(b"\x01\x02\x03abc", "blob") == "application/octet-stream"
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + 64 * b"4" + b"\nsize 12345\n"
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.pdf", "a.docx", "a.html"])
+def test_a_pointer_of_git_lfs_is_not_the_file_it_stands_for(name: str):
+    assert media_type(POINTER, name) == "application/vnd.git-lfs.pointer"
+    assert media_type(POINTER.replace(b"\n", b"\r\n"), name) == "application/vnd.git-lfs.pointer"
+
+
+def test_a_text_that_quotes_a_pointer_is_a_text():
+    assert media_type(POINTER + b"\nThat is what a pointer looks like.", "a.md") == "text/markdown"
 
 
 def test_an_empty_file_is_what_its_name_says():
