@@ -1,52 +1,62 @@
-"""What lies in a collection's folder now: names and stats by one scan, content by hash.
+"""What lies in a collection now: names and marks by one listing, content by hash.
 
-Size, times and inode only pre-filter: a file they vouch for is not read again, any other is hashed,
-and the hash decides. Symbolic links are never followed, hidden and unfinished files are left
-alone, and whatever is passed over is reported with its reason.
+What a source vouches by (size, times, inode, etag) only pre-filters: a file whose mark is known is
+not read again, any other is hashed, and the hash decides. Whatever is passed over is reported with
+its reason, under a name that is nobody's path.
 """
 
 import json
-import os
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 
-import pathspec
-
-from chunking_assets.errors import CorpusError
-from chunking_assets.keys import digest, file_sha
+from chunking_assets.keys import digest
 from chunking_assets.raw_documents.collection import Collection
+from chunking_assets.raw_documents.source import Skipped, Source, SourceFile, hostile
 from chunking_assets.workspace import write_atomically
 
-UNFINISHED_SUFFIXES = (".part", ".tmp", ".crdownload", ".swp", "~")
 RACY_NS = 2_000_000_000
-"""A file changed this shortly before it was hashed may change again under the same stat."""
+"""A file changed this shortly before it was hashed may change again under the same mark."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileStat:
-    """One file as the scan saw it. `doc_id` is collection + relative path (POSIX, NFC)."""
+class ListedFile:
+    """One file of a collection. `doc_id` is collection + relative path (POSIX, NFC)."""
 
     doc_id: str
-    path: Path
-    size: int
-    modified_ns: int
-    changed_ns: int
-    inode: int
-
-
-@dataclass(frozen=True, slots=True)
-class SourceDocument:
-    """A file and the sha256 of its bytes: the revision of the document."""
-
-    stat: FileStat
-    doc_rev: str
+    file: SourceFile
+    source: Source
 
     @property
-    def doc_id(self) -> str:
-        return self.stat.doc_id
+    def name(self) -> str:
+        return PurePosixPath(self.file.path).name
+
+    @property
+    def size(self) -> int:
+        """Bytes, as far as the source says."""
+        return self.file.size or 0
+
+    def read(self) -> bytes:
+        """
+        Raises:
+            OSError: it cannot be read.
+        """
+        return self.source.read(self.file)
+
+    def is_settling(self, seconds: float, now: float) -> bool:
+        """Whether it was written to in the last `seconds`. A time to come says nothing of writing;
+        the clock of another machine may be ahead."""
+        touched = self.file.touched_ns
+        return touched is not None and 0 <= now - touched / 1e9 < seconds
+
+    @property
+    def unread_revision(self) -> str:
+        """Stands for the hash of a file that is not read: changes with what its listing says."""
+        return f"unread-{digest(self.file.mark or [self.file.size])}"
 
 
 @dataclass(frozen=True)
@@ -57,55 +67,63 @@ class Scan:
     concluded from them. `skipped` pairs a path with the reason it is not a document.
     """
 
-    files: Mapping[str, list[FileStat]]
+    files: Mapping[str, list[ListedFile]]
     held: frozenset[str] = frozenset()
-    skipped: list[tuple[str, str]] = field(default_factory=list)
+    skipped: Skipped = field(default_factory=list)
+
+
+SAME_NAME = "another file's name is the same after normalisation"
+
+
+def listed_files(
+    name: str,
+    collection: Collection,
+    source: Source,
+    skipped: Skipped,
+    after: str | None = None,
+    seen: Container[str] = (),
+) -> Iterator[ListedFile]:
+    """The documents of a collection in its source's order, from the first one `after` a path;
+    `seen` are those before it. No file is opened.
+
+    Raises:
+        CorpusError: it cannot be listed; nothing may be taken as deleted.
+    """
+    taken: set[str] = set()
+    for file in source.files(skipped, after):
+        if reason := hostile(file.path):
+            skipped.append((file.path, reason))
+            continue
+        if not collection.includes(file.path):
+            continue
+        doc_id = f"{name}/{unicodedata.normalize('NFC', file.path)}"
+        if doc_id in taken or doc_id in seen:
+            skipped.append((file.path, SAME_NAME))
+            continue
+        taken.add(doc_id)
+        yield ListedFile(doc_id, file, source)
 
 
 def scan(name: str, collection: Collection, root: Path, now: float | None = None) -> Scan:
-    """Walk a collection's folder once, with `stat` only; no file is opened.
+    """List a collection once, whole.
 
     Raises:
-        CorpusError: the folder is not there or cannot be read; nothing may be taken as deleted.
+        CorpusError: it cannot be listed; nothing may be taken as deleted.
     """
     now = time.time() if now is None else now
-    folder = collection.folder(root)
-    include = pathspec.GitIgnoreSpec.from_lines(collection.include)
-    exclude = pathspec.GitIgnoreSpec.from_lines(collection.exclude)
-    files: dict[str, list[FileStat]] = {shard: [] for shard in collection.shards_of(name)}
-    held: set[str] = set()
-    skipped: list[tuple[str, str]] = []
-    seen: set[str] = set()
-    for entry in sorted(_walk(folder, skipped), key=lambda e: e.path):
-        relative = os.path.relpath(entry.path, folder).replace(os.sep, "/")
-        if not _is_utf8(relative):
-            skipped.append((ascii(relative), "its name is not valid UTF-8"))
-            continue
-        if not include.match_file(relative) or exclude.match_file(relative):
-            continue
-        doc_id = f"{name}/{unicodedata.normalize('NFC', relative)}"
-        if doc_id in seen:
-            skipped.append((relative, "another file's name is the same after normalisation"))
-            continue
-        seen.add(doc_id)
-        try:
-            stat = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            continue  # gone since its folder was read
-        # A time to come says nothing of writing; the clock of another machine may be ahead.
-        if any(0 <= now - t < collection.settle_seconds for t in (stat.st_mtime, stat.st_ctime)):
-            held.add(doc_id)
-        files[collection.shard_of(name, doc_id)].append(
-            FileStat(
-                doc_id=doc_id,
-                path=Path(entry.path),
-                size=stat.st_size,
-                modified_ns=stat.st_mtime_ns,
-                changed_ns=stat.st_ctime_ns,
-                inode=stat.st_ino,
-            )
-        )
-    return Scan(files, frozenset(held), skipped)
+    skipped: Skipped = []
+    files: dict[str, list[ListedFile]] = {shard: [] for shard in collection.shards_of(name)}
+    held = set()
+    for file in listed_files(name, collection, collection.source(root), skipped):
+        if file.is_settling(collection.settle_seconds, now):
+            held.add(file.doc_id)
+        files[collection.shard_of(name, file.doc_id)].append(file)
+    reported = [
+        (_escaped(path) if why == SAME_NAME or hostile(path) else path, why)
+        for path, why in skipped
+        if not collection.excludes(path)
+    ]
+    return Scan(files, frozenset(held), reported)
 
 
 def scan_settled(name: str, collection: Collection, root: Path) -> Scan:
@@ -117,81 +135,75 @@ def scan_settled(name: str, collection: Collection, root: Path) -> Scan:
     return scan(name, collection, root)
 
 
-def _walk(folder: Path, skipped: list[tuple[str, str]]) -> Iterator[os.DirEntry[str]]:
-    stack = [str(folder)]
-    while stack:
-        current = stack.pop()
-        try:
-            entries = list(os.scandir(current))
-        except OSError as error:
-            if isinstance(error, FileNotFoundError) and current != str(folder):
-                continue  # gone since its parent was read
-            raise CorpusError(
-                f"{current}: cannot be listed ({error.strerror}). Nothing is taken as deleted; "
-                "make the folder readable, or correct the collection's path."
-            ) from error
-        for entry in entries:
-            if entry.name.startswith(".") or entry.name.endswith(UNFINISHED_SUFFIXES):
-                continue
-            if entry.is_symlink():
-                skipped.append((entry.path, "symbolic links are not followed"))
-            elif entry.is_dir(follow_symlinks=False):
-                stack.append(entry.path)
-            elif entry.is_file(follow_symlinks=False):
-                yield entry
-            else:
-                skipped.append((entry.path, "not a regular file"))
+def _escaped(path: str) -> str:
+    """A name that is passed over for its spelling, so that it can be shown and is like no other.
 
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    >>> _escaped("../a.md"), _escaped("cafe\u0301.md")
+    ('%2E%2E/a.md', 'cafe%CC%81.md')
+    """
+    return "/".join(
+        "%2E" * len(part) if part in (".", "..") else quote(part, " ", errors="surrogateescape")
+        for part in path.split("/")
+    )
 
 
 class FileIndex:
-    """Revisions of files by their stats, one small file per shard: a cache, safe to delete."""
+    """Revisions of files by their marks, one small file per shard: a cache, safe to delete."""
 
     def __init__(self, caches: Path, shard: str) -> None:
         self._file = caches / "files" / f"{shard}.json"
+        self._stored = _load(self._file)
+        self._marks = dict(self._stored)
 
-    def revisions(self, files: list[FileStat]) -> tuple[list[SourceDocument], list[str]]:
-        """The revision of each file, hashing those whose stats are new; then the unreadable ones.
+    def known(self, file: ListedFile) -> str | None:
+        """The revision its mark vouches for, if it was read under that mark."""
+        entry, mark = self._marks.get(file.doc_id), file.file.mark
+        if entry is None or mark is None or entry[:-1] != mark:
+            return None
+        return str(entry[-1])
 
-        A file that cannot be read, or vanishes meanwhile, is not in the first list; its doc_id is
-        in the second.
+    def learn(self, file: ListedFile, doc_rev: str, read_at_ns: int) -> None:
+        """Remember what was read, unless the file was written to just before. (A distant one is
+        held until it has settled: not to remember it would be to read it again.)"""
+        mark, touched = file.file.mark, file.file.touched_ns
+        is_racy = file.source.is_local and touched is not None and touched >= read_at_ns - RACY_NS
+        if mark is not None and not is_racy:
+            self._marks[file.doc_id] = [*mark, doc_rev]
+
+    def revision(self, file: ListedFile, max_bytes: int) -> str:
+        """What a look takes for the revision of a file: its hash, where that is known or costs a
+        read of this machine's disk only.
+
+        Raises:
+            OSError: it cannot be read.
         """
-        known = self._load()
+        if file.size > max_bytes:
+            return file.unread_revision
+        known = self.known(file)
+        if known is not None:
+            return known
+        if not file.source.is_local and file.file.mark is not None:
+            return file.unread_revision
         now_ns = time.time_ns()
-        fresh: dict[str, list[object]] = {}
-        documents: list[SourceDocument] = []
-        unreadable: list[str] = []
-        for stat in files:
-            mark = [stat.size, stat.modified_ns, stat.changed_ns, stat.inode]
-            entry = known.get(stat.doc_id)
-            if entry is not None and entry[:4] == mark:
-                doc_rev = str(entry[4])
-            else:
-                try:
-                    doc_rev = file_sha(stat.path)
-                except OSError:
-                    unreadable.append(stat.doc_id)
-                    continue
-            if max(stat.modified_ns, stat.changed_ns) < now_ns - RACY_NS:
-                fresh[stat.doc_id] = [*mark, doc_rev]
-            documents.append(SourceDocument(stat, doc_rev))
-        if fresh != known:
-            write_atomically(self._file, json.dumps(fresh, ensure_ascii=False).encode())
-        return documents, unreadable
+        doc_rev = sha256(file.read()).hexdigest()
+        self.learn(file, doc_rev, now_ns)
+        return doc_rev
 
-    def _load(self) -> dict[str, list[object]]:
-        try:
-            content = json.loads(self._file.read_bytes())
-        except (FileNotFoundError, ValueError):
-            return {}
-        return content if isinstance(content, dict) else {}
+    def save(self, doc_ids: Container[str] | None = None) -> None:
+        """Keep what is known, of these documents only if they are given."""
+        if doc_ids is not None:
+            self._marks = {d: entry for d, entry in self._marks.items() if d in doc_ids}
+        if self._marks != self._stored:
+            write_atomically(self._file, json.dumps(self._marks).encode())
+            self._stored = dict(self._marks)
+
+
+def _load(file: Path) -> dict[str, list[object]]:
+    try:
+        content = json.loads(file.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def content_version(revisions: Mapping[str, str]) -> str:
