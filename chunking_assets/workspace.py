@@ -11,11 +11,11 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -23,6 +23,9 @@ import polars as pl
 
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
 
 MANIFEST = "_manifest.json"
 UNREFERENCED_GRACE_SECONDS = 3600
@@ -32,7 +35,7 @@ ROW_GROUP_BYTES = 4 << 20
 """Row groups end once they hold so much before compression: the least that is read or written at
 once, so what bounds the memory of whoever goes through a table piece by piece."""
 
-HISTORY = ("promotions", "tombstones", "builds")
+HISTORY = ("promotions", "tombstones", "builds", "costs")
 """Tables that say what happened, which nothing else remembers."""
 
 WHOLE = "all"
@@ -94,6 +97,10 @@ class Workspace:
             f"({', '.join(f'{k}: {recorded.get(k)!r} → {current.get(k)!r}' for k in changed)}). "
             "A version never changes: restore them, or declare the new settings under a new name."
         )
+
+    def declaration(self, section: str, name: str) -> Mapping[str, Any] | None:
+        """What was recorded of a declaration at its first use; None if it was never used."""
+        return _read_json(self._declaration_file(section, name))
 
     def _declaration_file(self, section: str, name: str) -> Path:
         return self.root / "declarations" / section / f"{encode(name)}.json"
@@ -165,16 +172,24 @@ class Snapshot:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise self._unreadable(error) from error
 
-    def pieces(self) -> Iterator[pl.DataFrame]:
-        """All rows in their order, a row group at a time."""
+    def pieces(
+        self, column: str | None = None, values: Collection[str] = ()
+    ) -> Iterator[pl.DataFrame]:
+        """All rows in their order, a row group at a time; or those where `column` has one of
+        `values`, without reading the row groups that its bounds rule out."""
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
 
+        wanted = pl.Series(sorted(values), dtype=pl.String)
         try:
             for name in self.files:
                 with ParquetFile(name) as file:
                     for number in range(file.num_row_groups):
-                        yield pl.DataFrame(file.read_row_group(number))
+                        if column is None:
+                            yield pl.DataFrame(file.read_row_group(number))
+                        elif _may_hold(file, number, column, wanted):
+                            rows = pl.DataFrame(file.read_row_group(number))
+                            yield rows.filter(pl.col(column).is_in(wanted.implode()))
         except (OSError, ArrowException) as error:
             raise self._unreadable(error) from error
 
@@ -185,6 +200,18 @@ class Snapshot:
             else f"Remove its folder {self.files[0].parent} and run again: it will be rebuilt."
         )
         return CorpusError(f"table {self.table} cannot be read ({error}). {cure}")
+
+
+def _may_hold(file: "ParquetFile", number: int, column: str, values: pl.Series) -> bool:
+    """Whether some of `values`, sorted, lie between the bounds of a row group's column."""
+    group = file.metadata.row_group(number)
+    columns = map(group.column, range(group.num_columns))
+    bounds = next(c.statistics for c in columns if c.path_in_schema == column)
+    if bounds is None or not bounds.has_min_max:
+        return True
+    return bool(
+        values.search_sorted(bounds.min, "left") < values.search_sorted(bounds.max, "right")
+    )
 
 
 def one_of(column: str, values: Iterable[str]) -> pl.Expr:
@@ -275,6 +302,38 @@ class Table:
         if folder.exists():
             folder.rmdir()
 
+    def damage(self, partition: str = WHOLE) -> str | None:
+        """What is wrong with the files of a partition, told from their last bytes; None if nothing
+        is, or it was never written."""
+        from pyarrow import ArrowException
+        from pyarrow.parquet import read_metadata
+
+        where = f"table {self.name}, partition {partition}"
+        try:
+            manifest = self.manifest(partition)
+        except CorpusError as error:
+            return str(error)
+        if manifest is None:
+            folder = self._folder(partition)
+            lost = folder.is_dir() and any(folder.glob("*.parquet"))
+            return f"{where}: its manifest is lost" if lost else None
+        try:
+            rows = sum(read_metadata(file).num_rows for file in self.snapshot(manifest).files)
+        except (OSError, ArrowException) as error:
+            return f"{where}: a file cannot be read ({error})"
+        if rows != manifest.rows:
+            return f"{where}: it has {rows} rows, its manifest says {manifest.rows}"
+        return None
+
+    def drop_unnamed(self, grace_seconds: float = UNREFERENCED_GRACE_SECONDS) -> int:
+        """Delete the files that no manifest names and nobody wrote to for so long; their bytes."""
+        limit, freed = time.time() - grace_seconds, 0
+        for folder in self.folder.glob("*/"):
+            manifest = self.manifest(unquote(folder.name))
+            named = {MANIFEST, *(manifest.files if manifest else ())}
+            freed += sum(_unlink_older(f, limit) for f in folder.iterdir() if f.name not in named)
+        return freed
+
     def _folder(self, partition: str) -> Path:
         return self.folder / encode(partition)
 
@@ -295,11 +354,7 @@ class Table:
         limit = time.time() - UNREFERENCED_GRACE_SECONDS
         for file in folder.iterdir():
             if file.name != MANIFEST and file.name not in manifest.files:
-                try:
-                    if file.stat().st_mtime < limit:
-                        file.unlink()
-                except FileNotFoundError:
-                    continue  # another writer of this partition dropped it first
+                _unlink_older(file, limit)
 
 
 class Replacement:
@@ -388,6 +443,27 @@ def _bytes_of_rows(rows: pl.DataFrame) -> np.ndarray:
     return sizes
 
 
+def _unlink_older(file: Path, limit: float) -> int:
+    """Delete a file last written to before `limit` (seconds since the epoch); its bytes, or 0."""
+    try:
+        found = file.stat()
+        if found.st_mtime < limit:
+            file.unlink()
+            return found.st_size
+    except FileNotFoundError:
+        pass  # somebody else dropped it first
+    return 0
+
+
+def disk_bytes(path: Path) -> int:
+    """The bytes of a file, or of every file below a folder; 0 if it is not there."""
+    total = 0
+    for file in path.rglob("*") if path.is_dir() else [path]:
+        with suppress(FileNotFoundError):  # deleted meanwhile
+            total += 0 if file.is_dir() else file.lstat().st_size
+    return total
+
+
 class Stamps:
     """Which inputs each asset partition was last built from: small files, renamed into place."""
 
@@ -404,6 +480,10 @@ class Stamps:
 
     def remove(self, asset: str, partition: str = WHOLE) -> None:
         self._file(asset, partition).unlink(missing_ok=True)
+
+    def partitions(self, asset: str) -> list[str]:
+        """The partitions of an asset that have a stamp, sorted."""
+        return sorted(unquote(file.stem) for file in (self.folder / asset).glob("*.json"))
 
     def _file(self, asset: str, partition: str) -> Path:
         return self.folder / asset / f"{encode(partition)}.json"

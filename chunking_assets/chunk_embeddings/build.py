@@ -1,24 +1,34 @@
 """Bring one index version up to date with the chunk sets of its shards.
 
-Per shard one LanceDB commit replaces the rows of the documents that changed; readers keep the old
-content until all shards are in and the table is published. The ledger of what the table must hold
-is written last, so a crash anywhere is made good by running again.
+Chunks are embedded in batches, so that memory is bounded by a batch and not by the shard, and set
+aside on disk; then the rows of the documents that changed are replaced, compared with what they
+must be, and published at once. Readers keep the old content until then. The ledger of what the
+table must hold is written last, so a crash anywhere is made good by running again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from chunking_assets.chunk_embeddings.difference import NOTHING, Difference, difference, wanted_rows
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_embeddings.late import check_late, embed_late
+from chunking_assets.chunk_embeddings.spending import Spending, metered
+from chunking_assets.chunk_embeddings.superseded import record_superseded
 from chunking_assets.chunk_embeddings.version import IndexVersion
+from chunking_assets.chunk_embeddings.word_frequencies import count_words
 from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.chunk_sets.late import LateChunker
 from chunking_assets.chunk_sets.rows import EMBED_TEXT
-from chunking_assets.embedding_models.model import Embedder, ModelIdentity, Progress
+from chunking_assets.embedding_models.batch_jobs import BatchPending
+from chunking_assets.embedding_models.model import Embedder, ModelIdentity, TokenProgress
+from chunking_assets.embedding_models.remote_embedder import TextsRefused
 from chunking_assets.embedding_models.vector_cache import (
     VECTORS,
     Embedded,
@@ -29,10 +39,18 @@ from chunking_assets.embedding_models.vector_cache import (
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.raw_documents.changes import ChangeSet, compare
-from chunking_assets.workspace import Workspace
+from chunking_assets.workspace import Manifest, Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+BATCH_CHUNKS = 4096
+"""Chunks embedded and written at a time, or one document where it has more."""
+
+SET_ASIDE_BYTES = 64 << 20
+"""Rows waiting to be written that stay in memory; more go to a file without a name."""
+
+_NAMED = 5
 
 EMBEDDED_CHUNKS = "embedded_chunks"
 FINGERPRINTS = "embedding_model_fingerprints"
@@ -53,7 +71,10 @@ EMBEDDED_CHUNKS_SCHEMA = pl.Schema(
 
 @dataclass(frozen=True)
 class IndexUpdate:
-    """What one update of one shard of an index version did."""
+    """What one update of one shard of an index version did.
+
+    `healed` is what of the rows already there was not as the ledger says, and was made good.
+    """
 
     index_version: str
     shard: str
@@ -64,6 +85,23 @@ class IndexUpdate:
     tokens_embedded: int
     windowed: tuple[str, ...]
     content_version: str
+    healed: Difference = NOTHING
+
+
+class DocumentsRefused(CorpusError):
+    """The embedding model gave no vector for a text of some documents; the others are served.
+
+    `reasons` are by doc_id.
+    """
+
+    def __init__(self, index_version: str, reasons: Mapping[str, str]) -> None:
+        some = "; ".join(f"{doc_id}: {why}" for doc_id, why in sorted(reasons.items())[:_NAMED])
+        super().__init__(
+            f"index {index_version}: {len(reasons)} documents have a text the model refuses ({some}"
+            f"{' ...' if len(reasons) > _NAMED else ''}). They are served as they were, or not at "
+            "all if they are new; every other document is up to date. Correct or exclude them."
+        )
+        self.reasons = dict(reasons)
 
 
 def ledger(index_version: str, shard: str) -> str:
@@ -76,41 +114,51 @@ def update_index(
     index: IndexVersion,
     shards: Sequence[str],
     embedder: Callable[[str], Embedder],
-    progress: Progress | None = None,
+    progress: TokenProgress | None = None,
+    spending: Spending | None = None,
+    *,
+    batch_chunks: int = BATCH_CHUNKS,
+    repair: bool = False,
 ) -> list[IndexUpdate]:
     """Embed what is new in these shards, replace their rows, publish once.
 
     `embedder` loads an embedding model by name; it is called only when a document changed.
+    `progress` counts chunks, and the tokens of those embedded; `spending` is told what was sent
+    for each such shard, also if it then fails. Up to `batch_chunks` chunks with their vectors are
+    in memory at a time, or those of one document where it has more. Rows that are not as the ledger
+    says are made good on the way; `repair` looks at everything of every row, also where no document
+    changed.
 
     Raises:
-        CorpusError: a shard was never chunked under this version, or a vector is unusable.
+        DocumentsRefused: some documents have no vectors; all else is done and served.
+        BatchPending: jobs of a batch API are to be waited for.
+        CorpusError: a shard was never chunked under this version, a vector is unusable, or the
+            table does not hold what was written. Readers keep what they are served then.
     """
     with workspace.locks(f"{EMBEDDED_CHUNKS} {ledger(index.name, shard)}" for shard in shards):
-        return _update(workspace, index, shards, embedder, progress)
-
-
-def _update(
-    workspace: Workspace,
-    index: IndexVersion,
-    shards: Sequence[str],
-    embedder: Callable[[str], Embedder],
-    progress: Progress | None,
-) -> list[IndexUpdate]:
-    check_late(index)
-    _forget_a_lost_table(workspace, index)
-    plans = [_plan(workspace, index, shard) for shard in shards]
-    if any(plan.stale for plan in plans):
-        workspace.record_declaration(
-            "embedding_models", index.model_name, index.model.declaration()
-        )
-        loaded = embedder(index.model_name)
-        workspace.record_declaration(FINGERPRINTS, index.model_name, _fingerprint(loaded.identity))
-        lance = LanceIndex(workspace, index.name, loaded.identity.dimensions)
-        for plan in plans:
-            if plan.stale:
-                _embed_and_replace(workspace, plan, loaded, lance, progress)
-        lance.publish()
-    return [_record(workspace, plan) for plan in plans]
+        check_late(index)
+        if repair:
+            LanceIndex(workspace, index.name).heal_unreadable()
+        _forget_a_lost_table(workspace, index)
+        plans = [_plan(workspace, index, shard, repair) for shard in shards]
+        if any(plan.active for plan in plans):
+            workspace.record_declaration(
+                "embedding_models", index.model_name, index.model.declaration()
+            )
+            loaded = embedder(index.model_name)
+            fingerprint = _fingerprint(loaded.identity)
+            workspace.record_declaration(FINGERPRINTS, index.model_name, fingerprint)
+            lance = LanceIndex(workspace, index.name, loaded.identity.dimensions)
+            if lance.served_version() is None:
+                _forget(workspace, index)
+                plans = [_plan(workspace, index, shard, repair) for shard in shards]
+            active = [plan for plan in plans if plan.active]
+            build = _Build(workspace, index, loaded, lance, batch_chunks, progress, spending)
+            build.run(active)
+        updates = [_record(workspace, plan, index.name) for plan in plans]
+    if refused := {d: why for plan in plans for d, why in plan.refused.items()}:
+        raise DocumentsRefused(index.name, refused)
+    return updates
 
 
 def check_fingerprint(workspace: Workspace, model_name: str, identity: ModelIdentity) -> None:
@@ -131,99 +179,347 @@ def is_indexed(workspace: Workspace, index_version: str, shard: str) -> bool:
     return stated is not None and LanceIndex(workspace, index_version).is_stored()
 
 
+def stale_documents(workspace: Workspace, index: IndexVersion, shard: str) -> ChangeSet:
+    """What an update of a shard would put in anew, remove and leave alone.
+
+    Raises:
+        CorpusError: the shard was never chunked under this version.
+    """
+    _forget_a_lost_table(workspace, index)
+    return _plan(workspace, index, shard).changes
+
+
 def _forget_a_lost_table(workspace: Workspace, index: IndexVersion) -> None:
     """A table whose folder is gone holds nothing, whatever the ledger of any shard says."""
     if not LanceIndex(workspace, index.name).is_stored():
-        table = workspace.table(EMBEDDED_CHUNKS)
-        for partition in table.partitions():
-            if partition.startswith(ledger(index.name, "")):
-                table.remove(partition)
+        _forget(workspace, index)
+
+
+def _forget(workspace: Workspace, index: IndexVersion) -> None:
+    table = workspace.table(EMBEDDED_CHUNKS)
+    for partition in table.partitions():
+        if partition.startswith(ledger(index.name, "")):
+            table.remove(partition)
 
 
 class _Plan:
     """One shard on its way through the update."""
 
     def __init__(
-        self, index: IndexVersion, shard: str, changes: ChangeSet, keys: dict[str, str], new: bool
+        self,
+        shard: str,
+        chunk_set: Manifest,
+        partition: str,
+        before: Manifest | None,
+        keys: dict[str, str],
+        changes: ChangeSet,
+        repair: bool,
     ) -> None:
-        self.index, self.shard, self.changes, self.keys, self.new = index, shard, changes, keys, new
-        self.embedded: Embedded | None = None
+        self.shard, self.chunk_set, self.partition = shard, chunk_set, partition
+        self.before, self.keys, self.changes, self.repair = before, keys, changes, repair
+        self.counts = _Counts()
         self.rows = EMBEDDED_CHUNKS_SCHEMA.to_frame()
+        self.gone = self.rows
+        self.healed = NOTHING
+        self.refused: dict[str, str] = {}
+
+    def refuse(self, reasons: Mapping[str, str]) -> None:
+        """Leave these documents as they were: for the next run they are still to be done."""
+        self.refused |= reasons
+        known = self.before.keys if self.before else {}
+        for doc_id in reasons:
+            if doc_id in known:
+                self.keys[doc_id] = known[doc_id]
+            else:
+                self.keys.pop(doc_id, None)
 
     @property
     def stale(self) -> bool:
-        return self.new or bool(self.changes)
+        return self.before is None or bool(self.changes)
+
+    @property
+    def active(self) -> bool:
+        return self.stale or self.repair
 
 
-def _plan(workspace: Workspace, index: IndexVersion, shard: str) -> _Plan:
+@dataclass
+class _Counts:
+    """The counts of `Embedded`, added up."""
+
+    computed: int = 0
+    reused: int = 0
+    tokens_computed: int = 0
+    tokens_reused: int = 0
+
+    def add(self, embedded: Embedded) -> None:
+        self.computed += embedded.computed
+        self.reused += embedded.reused
+        self.tokens_computed += embedded.tokens_computed
+        self.tokens_reused += embedded.tokens_reused
+
+    @property
+    def embedded(self) -> Embedded:
+        """As one, without the vectors."""
+        return Embedded(np.empty((0, 0), np.float32), [], **vars(self))
+
+
+def _plan(workspace: Workspace, index: IndexVersion, shard: str, repair: bool = False) -> _Plan:
     chunk_set = workspace.table(CHUNKS).manifest(cell(index.chunker_version.name, shard))
     if chunk_set is None:
         raise CorpusError(
             f"{index.chunker_version.name} over shard {shard} has no chunk set yet. "
             "Build chunk_sets first."
         )
+    keys = embedding_keys(index, chunk_set)
+    table, partition = workspace.table(EMBEDDED_CHUNKS), ledger(index.name, shard)
+    if repair and table.damage(partition):
+        table.remove(partition)
+    before = table.manifest(partition)
+    known = dict(before.keys) if before else {}
+    if repair and before:
+        chunks = workspace.table(CHUNKS).snapshot(chunk_set).read(["chunk_id", "doc_id"])
+        for doc_id in misstated(table.snapshot(before).read(), chunks, known, keys):
+            known[doc_id] = "misstated"
+    return _Plan(shard, chunk_set, partition, before, keys, compare(known, keys), repair)
+
+
+def embedding_keys(index: IndexVersion, chunk_set: Manifest) -> dict[str, str]:
+    """What the rows of each document are made from: its chunks and the model."""
     model = digest(index.model.declaration())
-    keys = {doc_id: digest(key, model) for doc_id, key in chunk_set.keys.items()}
-    before = workspace.table(EMBEDDED_CHUNKS).manifest(ledger(index.name, shard))
-    return _Plan(
-        index, shard, compare(before.keys if before else {}, keys), keys, new=before is None
-    )
+    return {doc_id: digest(key, model) for doc_id, key in chunk_set.keys.items()}
 
 
-def _embed_and_replace(
-    workspace: Workspace,
-    plan: _Plan,
-    embedder: Embedder,
-    lance: LanceIndex,
-    progress: Progress | None,
-) -> None:
-    chunks = workspace.table(CHUNKS).read(cell(plan.index.chunker_version.name, plan.shard))
-    assert chunks is not None
-    chunks = chunks.filter(pl.col("doc_id").is_in(plan.changes.redo)).with_columns(
-        embed_text=EMBED_TEXT, shard=pl.lit(plan.shard), index_version=pl.lit(plan.index.name)
+def misstated(
+    stated: pl.DataFrame, chunks: pl.DataFrame, known: Mapping[str, str], keys: Mapping[str, str]
+) -> set[str]:
+    """Documents of which the ledger's rows do not name exactly the chunks they were made from.
+
+    `known` are the keys the ledger was written with, `keys` those of the chunk set.
+    """
+    current = pl.Series([d for d, key in keys.items() if known.get(d) == key], dtype=pl.String)
+    is_current = pl.col("doc_id").is_in(current.implode())
+    both = ["chunk_id", "doc_id"]
+    named, there = (rows.filter(is_current).select(both) for rows in (stated, chunks))
+    owned = pl.Series([*known], dtype=pl.String)
+    wrong = (
+        named.join(there, both, how="anti"),
+        there.join(named, both, how="anti"),
+        named.filter(pl.col("chunk_id").is_duplicated()),
+        stated.filter(~pl.col("doc_id").is_in(owned.implode())),
     )
-    searched, read_only = chunks.filter("searched"), chunks.filter(~pl.col("searched"))
-    identity = embedder.identity
-    cache = VectorCache(workspace.caches / VECTORS, identity.fingerprint, identity.dimensions)
-    keys: list[str]
-    if isinstance(plan.index.chunker_version.chunker, LateChunker):
-        keys, plan.embedded = embed_late(
-            workspace, plan.index, plan.shard, searched, embedder, cache, progress
+    return {doc_id for rows in wrong for doc_id in rows["doc_id"]}
+
+
+class _Build:
+    """The steps of `update_index` once something must be done."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        index: IndexVersion,
+        embedder: Embedder,
+        lance: LanceIndex,
+        batch_chunks: int,
+        progress: TokenProgress | None,
+        spending: Spending | None,
+    ) -> None:
+        self.workspace, self.index, self.embedder, self.lance = workspace, index, embedder, lance
+        self.batch_chunks, self.progress, self.spending = batch_chunks, progress, spending
+        identity = embedder.identity
+        folder = workspace.caches / VECTORS
+        self.cache = VectorCache(folder, identity.fingerprint, identity.dimensions)
+        self.pending: list[BatchPending] = []
+
+    def run(self, plans: Sequence[_Plan]) -> None:
+        with ExitStack() as opened:
+            aside = [opened.enter_context(_SetAside(self.workspace.root)) for _ in plans]
+            for plan, rows in zip(plans, aside, strict=True):
+                self.embed(plan, rows)
+            if self.pending:
+                raise BatchPending("; ".join(dict.fromkeys(map(str, self.pending))))
+            with self.lance.writing():
+                for plan, rows in zip(plans, aside, strict=True):
+                    old = self.workspace.table(EMBEDDED_CHUNKS).read(plan.partition)
+                    self.replace(plan, rows, plan.rows if old is None else old)
+                    self.settle(plan)
+                    if old is not None:
+                        plan.gone = old.join(plan.rows, "chunk_id", how="anti")
+                self.lance.publish()
+        count_words(self.workspace, self.lance.name, self.lance.open_served())
+
+    def embed(self, plan: _Plan, aside: "_SetAside") -> None:
+        model = self.index.model_name
+        with metered(self.embedder, model, plan.shard, self.spending) as outcome:
+            for rows in self.embedded(plan, plan.changes.redo):
+                outcome.embedded = plan.counts.embedded
+                aside.add(rows)
+
+    def replace(self, plan: _Plan, aside: "_SetAside", old: pl.DataFrame) -> None:
+        """Make what was set aside all that the table holds of the documents that changed."""
+        stated = [old.filter(pl.col("doc_id").is_in([*plan.changes.unchanged, *plan.refused]))]
+        without_chunks = {*plan.changes.redo, *plan.changes.removed} - plan.refused.keys()
+        for rows in aside:
+            stated.append(self.write(plan, rows))
+            without_chunks -= {*stated[-1]["doc_id"]}
+        self.lance.delete_documents(plan.shard, without_chunks)
+        plan.rows = pl.concat(stated)
+
+    def settle(self, plan: _Plan) -> None:
+        """Make good what of the shard's rows is not as it must be, also of other documents."""
+        plan.healed = found = self.difference(plan)
+        if not found:
+            return
+        self.lance.delete_chunks(found.wrong)
+        documents = found.documents & plan.keys.keys()
+        stated = [plan.rows.filter(~pl.col("doc_id").is_in(documents))]
+        stated += [self.write(plan, rows) for rows in self.embedded(plan, documents)]
+        plan.rows = pl.concat(stated)
+        if left := self.difference(plan):
+            raise CorpusError(
+                f"index {self.index.name}, shard {plan.shard}: {left.missing[:3]} are missing and "
+                f"{left.wrong[:3]} wrong after they were written. Readers keep what they are "
+                "served. Build chunk_sets of the shard again, then run `make repair`."
+            )
+
+    def difference(self, plan: _Plan) -> Difference:
+        chunks = self.workspace.table(CHUNKS).snapshot(plan.chunk_set)
+        wanted = wanted_rows(plan.rows, chunks.pieces() if plan.repair else ())
+        return difference(self.lance, plan.shard, wanted, served=False, thorough=plan.repair)
+
+    def write(self, plan: _Plan, rows: "pa.Table") -> pl.DataFrame:
+        """Put one batch into the table; what the ledger is to say of it."""
+        self.lance.replace_documents(rows, plan.shard, rows["doc_id"].unique().to_pylist())
+        most, n_tokens = self.embedder.identity.max_tokens, pl.col("n_tokens")
+        stated = pl.DataFrame(rows.drop_columns(["vector"])).with_columns(
+            index_version=pl.lit(self.index.name),
+            n_windows=pl.when("searched").then((n_tokens + most - 1) // most).otherwise(0),
         )
-    else:
-        texts = searched["embed_text"].to_list()
-        keys = [vec_key(identity, "passage", text) for text in texts]
-        plan.embedded = embed_through_cache(embedder, cache, texts, "passage", progress)
-    n_tokens = plan.embedded.n_tokens
-    # In one order: the vectors are those of the first rows.
-    chunks = pl.concat(
-        [
-            _embedded(searched, keys, n_tokens, [-(-n // identity.max_tokens) for n in n_tokens]),
-            _embedded(
-                read_only,
-                [None] * read_only.height,
-                embedder.count_tokens(read_only["embed_text"].to_list()),
-                [0] * read_only.height,
-            ),
-        ]
-    )
-    # A table without a ledger may hold anything: then the whole shard is replaced.
-    owned = None if plan.new else sorted({*plan.changes.redo, *plan.changes.removed})
-    lance.replace_documents(_lance_rows(chunks, plan.embedded), plan.shard, owned)
-    plan.rows = chunks.select(EMBEDDED_CHUNKS_SCHEMA.names())
+        return stated.select(pl.col(name).cast(t) for name, t in EMBEDDED_CHUNKS_SCHEMA.items())
+
+    def embedded(self, plan: _Plan, doc_ids: Collection[str]) -> Iterator["pa.Table"]:
+        """The rows of these documents as LanceDB stores them, batch by batch."""
+        total, done = self.count(plan, doc_ids) if self.progress else 0, 0
+        for chunks in self.batches(plan, doc_ids):
+            rows = chunks.with_columns(embed_text=EMBED_TEXT, shard=pl.lit(plan.shard))
+            searched, read_only = rows.filter("searched"), rows.filter(~pl.col("searched"))
+            try:
+                table = self.embed_batch(
+                    plan, searched, read_only, self.progress_of(plan, done, total)
+                )
+            except BatchPending as error:  # the texts of further batches are sent all the same
+                self.pending.append(error)
+                continue
+            yield table
+            done += searched.height
+            if self.progress:
+                self.progress(done, total, plan.counts.tokens_computed)
+
+    def count(self, plan: _Plan, doc_ids: Collection[str]) -> int:
+        chunks = self.workspace.table(CHUNKS).snapshot(plan.chunk_set)
+        is_wanted = pl.col("doc_id").is_in(pl.Series([*doc_ids], dtype=pl.String).implode())
+        return chunks.read(["doc_id"], pl.col("searched") & is_wanted).height
+
+    def progress_of(self, plan: _Plan, done: int, total: int) -> TokenProgress | None:
+        """Of a batch, told as a part of all."""
+        tell, before = self.progress, plan.counts.tokens_computed
+        if tell is None:
+            return None
+        return lambda computed, _, tokens: tell(done + computed, total, before + tokens)
+
+    def batches(self, plan: _Plan, doc_ids: Collection[str]) -> Iterator[pl.DataFrame]:
+        """The chunks of these documents, whole documents at a time."""
+        chunks = self.workspace.table(CHUNKS).snapshot(plan.chunk_set)
+        waiting = None
+        for piece in chunks.pieces("doc_id", doc_ids):
+            waiting = piece if waiting is None else pl.concat([waiting, piece])
+            while end := self.end_of_batch(waiting["doc_id"]):
+                yield waiting[:end]
+                waiting = waiting[end:]
+        if waiting is not None and waiting.height:
+            yield waiting
+
+    def end_of_batch(self, doc_ids: pl.Series) -> int:
+        """Where the last document ends that fits into the batch, or the first one, if that is
+        longer; 0 if there may be more to come."""
+        if doc_ids.len() <= self.batch_chunks:
+            return 0
+        ends = np.flatnonzero((doc_ids != doc_ids.shift(-1)).to_numpy()[:-1]) + 1
+        fitting = ends[ends <= self.batch_chunks]
+        return int(fitting[-1] if fitting.size else ends[0] if ends.size else 0)
+
+    def embed_batch(
+        self,
+        plan: _Plan,
+        searched: pl.DataFrame,
+        read_only: pl.DataFrame,
+        progress: TokenProgress | None,
+    ) -> "pa.Table":
+        embedder, cache = self.embedder, self.cache
+        if isinstance(self.index.chunker_version.chunker, LateChunker):
+            keys, embedded = embed_late(
+                self.workspace, self.index, plan.shard, searched, embedder, cache, progress
+            )
+        else:
+            texts = searched["embed_text"].to_list()
+            keys = [vec_key(embedder.identity, "passage", text) for text in texts]
+            try:
+                embedded = embed_through_cache(embedder, cache, texts, "passage", progress)
+            except TextsRefused as error:
+                if plan.repair:  # nothing else would say what of the table is wrong
+                    raise
+                named = searched.filter(pl.col("embed_text").is_in(list(error.reasons)))
+                plan.refuse(
+                    {
+                        doc_id: error.reasons[text]
+                        for doc_id, text in named.select("doc_id", "embed_text").iter_rows()
+                    }
+                )
+                others = ~pl.col("doc_id").is_in(list(plan.refused))
+                return self.embed_batch(
+                    plan, searched.filter(others), read_only.filter(others), progress
+                )
+        plan.counts.add(embedded)
+        # In one order: the vectors are those of the first rows.
+        tokens = embedder.count_tokens(read_only["embed_text"].to_list())
+        rows = pl.concat([searched, read_only]).with_columns(
+            vec_key=pl.Series([*keys, *[None] * read_only.height], dtype=pl.String),
+            n_tokens=pl.Series([*embedded.n_tokens, *tokens], dtype=pl.Int64),
+        )
+        return _lance_rows(rows, embedded)
 
 
-def _embedded(
-    chunks: pl.DataFrame,
-    keys: Sequence[str | None],
-    n_tokens: Sequence[int],
-    n_windows: Sequence[int],
-) -> pl.DataFrame:
-    return chunks.with_columns(
-        vec_key=pl.Series(keys, dtype=pl.String),
-        n_tokens=pl.Series(n_tokens, dtype=pl.Int64),
-        n_windows=pl.Series(n_windows, dtype=pl.Int64),
-    )
+class _SetAside:
+    """Rows waiting to be written: in memory while they are few, on disk otherwise, where they go
+    with the process."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = str(folder)
+        self._writer: Any = None
+
+    def add(self, rows: "pa.Table") -> None:
+        """One batch, that comes back as one."""
+        import pyarrow as pa
+
+        if self._writer is None:
+            self._writer = pa.ipc.new_stream(self._file, rows.schema)
+        self._writer.write_table(rows.combine_chunks())
+
+    def __iter__(self) -> Iterator["pa.Table"]:
+        import pyarrow as pa
+
+        if self._writer is not None:
+            self._writer.close()
+            self._file.seek(0)
+            for batch in pa.ipc.open_stream(self._file):
+                yield pa.Table.from_batches([batch])
+
+    def __enter__(self) -> "_SetAside":
+        self._file = SpooledTemporaryFile(SET_ASIDE_BYTES, dir=self._folder)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
 
 
 def _lance_rows(chunks: pl.DataFrame, embedded: Embedded) -> "pa.Table":
@@ -244,25 +540,23 @@ def _lance_rows(chunks: pl.DataFrame, embedded: Embedded) -> "pa.Table":
     return rows.append_column("vector", vectors)
 
 
-def _record(workspace: Workspace, plan: _Plan) -> IndexUpdate:
-    table, partition = workspace.table(EMBEDDED_CHUNKS), ledger(plan.index.name, plan.shard)
-    manifest = table.manifest(partition)
-    if plan.stale or manifest is None:
-        rows = plan.rows
-        old = table.read(partition)
-        if old is not None:
-            rows = pl.concat([old.filter(pl.col("doc_id").is_in(plan.changes.unchanged)), rows])
-        manifest = table.replace(rows.sort("doc_id", "chunk_id"), partition, keys=plan.keys)
-    windowed = table.read(partition, ["chunk_id", "n_windows"])
-    assert windowed is not None
+def _record(workspace: Workspace, plan: _Plan, index_version: str) -> IndexUpdate:
+    table, manifest = workspace.table(EMBEDDED_CHUNKS), plan.before
+    if plan.stale or plan.healed or manifest is None:
+        rows, gone = plan.rows.sort("doc_id", "chunk_id"), plan.gone.select("chunk_id", "doc_id")
+        record_superseded(workspace, index_version, plan.shard, plan.partition, gone)
+        manifest = table.replace(rows, plan.partition, keys=plan.keys)
+    else:
+        rows = table.snapshot(manifest).read(["chunk_id", "n_windows"])
     return IndexUpdate(
-        index_version=plan.index.name,
+        index_version=index_version,
         shard=plan.shard,
         changes=plan.changes,
         chunks=manifest.rows,
-        vectors_embedded=plan.embedded.computed if plan.embedded else 0,
-        vectors_reused=plan.embedded.reused if plan.embedded else 0,
-        tokens_embedded=plan.embedded.tokens_computed if plan.embedded else 0,
-        windowed=tuple(windowed.filter(pl.col("n_windows") > 1)["chunk_id"]),
+        vectors_embedded=plan.counts.computed,
+        vectors_reused=plan.counts.reused,
+        tokens_embedded=plan.counts.tokens_computed,
+        windowed=tuple(rows.filter(pl.col("n_windows") > 1)["chunk_id"]),
         content_version=manifest.version,
+        healed=plan.healed,
     )

@@ -1,31 +1,54 @@
 """One LanceDB table per index version, and the tag its readers follow.
 
-A shard's rows are replaced in one commit, and only if something differs; readers keep the version
-behind the tag until `publish` has indexed the new rows and moves the tag. One table per version,
-because tags, rollback and the vectors' dimensions belong to a table.
+An update may take several commits: nobody sees them before `publish` has indexed the new rows and
+moves the tag, and the next writer undoes what an update that died left behind. One table per
+version, because tags, rollback and the vectors' dimensions belong to a table.
 """
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from chunking_assets.chunk_embeddings.ann import create_ann_index
+from chunking_assets.chunk_embeddings.publications import (
+    KEEP_SUPERSEDED,
+    PUBLICATIONS,
+    READER_GRACE,
+    Publication,
+    expired,
+    publications,
+    record_publication,
+)
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
-from chunking_assets.workspace import Workspace
+from chunking_assets.workspace import Workspace, disk_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SERVED = "served"
+KEPT = "kept-"
+"""Begins the tag that keeps a published version from being cleaned: `kept-17`."""
 KEY, CHECK, TEXT, VECTOR = "chunk_id", "row_sha", "embed_text", "vector"
 INDEXED = ("doc_id", "shard", TEXT)
 PRIMARY_KEY_MARK = b"lance-schema:unenforced-primary-key:position"
-KEEP_OLD_VERSIONS = timedelta(days=1)
-"""How long a reader may hold a version that is served no longer."""
-SAFETY_MARGIN = timedelta(hours=2)
-"""LanceDB tells times of versions in local time, which may be set back by an hour."""
 LONGEST_WORD = 100
 """Words above this many bytes are not searchable; hashes and identifiers are, encoded blobs not."""
+MOST_FRAGMENTS = 32
+MOST_DELETED = 0.1
+"""How scattered a table may become before it is written anew: compacting at every update would
+write the whole table for one changed document."""
+ROWS_PER_FRAGMENT = 1 << 18
+"""Fragments that large are left as they are, so that a large table is never written whole."""
+MOST_VERSIONS = 64
+"""Unpublished versions, one or more a commit, that may lie about before they are cleaned."""
+IDS_PER_DELETE = 10_000
+NEWEST_MANIFEST = 2**64 - 1
+"""Manifest files count down from here, so that the newest version is listed first."""
 
 
 def table_name(index_version: str) -> str:
@@ -35,6 +58,20 @@ def table_name(index_version: str) -> str:
     """
     chunker_version, _, model = index_version.partition("+")
     return f"{chunker_version.replace('@', '_v')}__{model}"
+
+
+def index_version_of(table: str) -> str:
+    """
+    >>> index_version_of("recursive-400_v1__e5-small")
+    'recursive-400@1+e5-small'
+    """
+    chunker_version, _, model = table.partition("__")
+    return f"{chunker_version.replace('_v', '@')}+{model}"
+
+
+def stored_indexes(workspace: Workspace) -> list[str]:
+    """The index versions that have a table, sorted."""
+    return sorted(index_version_of(folder.stem) for folder in workspace.lance.glob("*__*.lance"))
 
 
 def sql_literal(value: str) -> str:
@@ -56,21 +93,40 @@ class LanceIndex:
         self.name = table_name(index_version)
         self._workspace, self._index_version = workspace, index_version
         self._dimensions = dimensions
+        self._holder: int | None = None  # the thread that has the lock
 
     def is_stored(self) -> bool:
-        """Whether the table's folder is there; told without opening it."""
-        return (self._workspace.lance / f"{self.name}.lance").is_dir()
+        """Whether the table is there, readable or not; told without opening it.
+
+        A folder without a commit and a tag is what a creation left that never got through.
+        """
+        parts = (self._folder / "_versions", self._folder / "_refs" / "tags")
+        return any(part.is_dir() and any(part.iterdir()) for part in parts)
 
     def exists(self) -> bool:
         return self._open() is not None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Alone with the table, for several writes that are one update.
+
+        What an update that died left unpublished is undone first, so that nobody publishes the
+        half of another.
+
+        Raises:
+            CorpusError: the table cannot be opened.
+        """
+        with self._locked():
+            self._undo_unpublished()
+            yield
 
     def replace_documents(
         self, rows: "pa.Table", shard: str, doc_ids: Sequence[str] | None = None
     ) -> bool:
         """Make `rows` all that the table holds of these documents (None: of the shard).
 
-        One commit, and none if nothing differs; says whether there was one. Rows of other
-        documents stay. Nothing is served before `publish`.
+        No commit if nothing differs; says whether there was one. Rows of other documents stay.
+        Nothing is served before `publish`.
 
         Raises:
             CorpusError: a vector is not finite or zero, a chunk_id stands for two different
@@ -83,12 +139,16 @@ class LanceIndex:
             scope += f" AND doc_id IN ({listed or 'NULL'})"
         with self._locked():
             table = self._open_or_create()
-            before = _scan(table, [KEY, CHECK], scope)
+            with self._reading():
+                before = _scan(table, [KEY, CHECK], scope)
             if before.num_rows == source.num_rows and _row_shas(before) == _row_shas(source):
                 return False
             if source.num_rows == 0:
                 table.delete(scope)
             else:
+                # A merge leaves a key that is there twice as it is.
+                self.delete_chunks(_repeated(before))
+                table.checkout_latest()
                 (
                     table.merge_insert(KEY)
                     .when_matched_update_all(where=f"target.{CHECK} != source.{CHECK}")
@@ -97,6 +157,26 @@ class LanceIndex:
                     .execute(source, on_bad_vectors="null")  # checked above; null is not bad
                 )
             return True
+
+    def delete_chunks(self, chunk_ids: Sequence[str]) -> None:
+        """Remove every row of these chunks. Nothing is seen of it before `publish`."""
+        with self._locked():
+            table = self._open_or_create()
+            for first in range(0, len(chunk_ids), IDS_PER_DELETE):
+                some = chunk_ids[first : first + IDS_PER_DELETE]
+                table.delete(f"{KEY} IN ({', '.join(map(sql_literal, some))})")
+
+    def delete_documents(self, shard: str, doc_ids: Collection[str]) -> None:
+        """Remove every row of these documents. Nothing is seen of it before `publish`."""
+        with self._locked():
+            table, listed = self._open(), sorted(doc_ids)
+            if table is None:
+                return
+            for first in range(0, len(listed), IDS_PER_DELETE):
+                some = ", ".join(map(sql_literal, listed[first : first + IDS_PER_DELETE]))
+                scope = f"shard = {sql_literal(shard)} AND doc_id IN ({some})"
+                if table.count_rows(scope):
+                    table.delete(scope)
 
     def delete_shard(self, shard: str) -> None:
         """Remove every row of a shard. Nothing is seen of it before `publish`."""
@@ -109,22 +189,76 @@ class LanceIndex:
     def publish(self) -> int:
         """Index what is new, then show it to readers; the version now served.
 
-        Versions older than a day and older than the one served until now are removed.
+        The version served until now stays, for readers that hold it and for looking back, until
+        `maintain` finds its time over.
         """
         with self._locked():
             table = self._open_or_create()
             tags = table.tags.list()
-            served = tags[SERVED]["version"] if SERVED in tags else None
-            if served == table.version and not _unindexed(table):
+            is_served = SERVED in tags and tags[SERVED]["version"] == table.version
+            if is_served and not _unindexed(table):
                 return int(table.version)
             _create_missing_indexes(table)
-            # Cleaning raises if it meets a tagged version, so it stops short of the oldest one.
-            table.optimize(cleanup_older_than=_cleanable_age(table, tags))
-            if served is None:
-                table.tags.create(SERVED, table.version)
-            else:
-                table.tags.update(SERVED, table.version)
-            return int(table.version)
+            self._compact_if_scattered()
+            self._index_new_rows()
+            table.checkout_latest()
+            if left := _unindexed(table):
+                raise CorpusError(
+                    f"index {self._index_version}: {left} rows are not indexed. Nothing of the "
+                    "update is served; run it again."
+                )
+            return self._serve(table)
+
+    def maintain(
+        self,
+        grace: timedelta = READER_GRACE,
+        keep: timedelta = KEEP_SUPERSEDED,
+        pinned: Sequence[datetime] = (),
+        now: datetime | None = None,
+    ) -> int:
+        """Compact if scattered, and remove the published versions whose time is over and every
+        commit between them; the bytes freed.
+
+        A version stays for `grace` after it was superseded, whatever happens; the last of each day
+        for `keep`; those served at one of the moments `pinned` as long as they are named.
+        """
+        with self.writing():
+            table = self._open()
+            if table is None:
+                return 0
+            if self._compact_if_scattered():
+                self.publish()
+            held = publications(self._workspace, self.name)
+            over = expired(held, grace, keep, pinned, now or datetime.now(UTC))
+            kept = {_kept_tag(p.version) for p in held} - {_kept_tag(p.version) for p in over}
+            for tag in table.tags.list():
+                if tag.startswith(KEPT) and tag not in kept:
+                    table.tags.delete(tag)
+            return self._clean()
+
+    def open_at(self, moment: datetime) -> tuple[Any, Publication]:
+        """The table as it was served at a moment, read only, and since when.
+
+        Raises:
+            CorpusError: nothing was served then, or that version was cleaned since; the message
+                names the moments that can still be opened.
+        """
+        held = publications(self._workspace, self.name)
+        then = [publication for publication in held if publication.at <= moment]
+        table = self._open()
+        if table is None:
+            raise self._missing()
+        tags = table.tags.list()
+        if not then or _kept_tag(then[-1].version) not in tags:
+            why = "is cleaned" if then else "did not exist yet"
+            since = [p.at for p in held if _kept_tag(p.version) in tags]
+            listed = ", ".join(f"{at:%Y-%m-%d %H:%M:%S}" for at in since) or "none"
+            raise CorpusError(
+                f"index {self._index_version} as it was on {moment:%Y-%m-%d %H:%M:%S} UTC {why}. "
+                f"States still kept begin at: {listed} (UTC)."
+            )
+        table.checkout(_kept_tag(then[-1].version))
+        return table, then[-1]
 
     def rows(
         self,
@@ -144,6 +278,12 @@ class LanceIndex:
             raise self._missing()
         names = list(columns) if columns is not None else list(table.schema.names)
         return _scan(table, names, None if shard is None else f"shard = {sql_literal(shard)}")
+
+    def count(self, shard: str) -> int:
+        """How many rows of a shard readers are served; an index never published has none."""
+        if self.served_version() is None:
+            return 0
+        return int(self.open_served().count_rows(f"shard = {sql_literal(shard)}"))
 
     def served_version(self) -> int | None:
         """The table version that readers follow; None if nothing was published."""
@@ -165,24 +305,175 @@ class LanceIndex:
         table.checkout(SERVED)
         return table
 
+    def batches(self, shard: str, columns: Sequence[str], *, served: bool) -> "Iterator[pa.Table]":
+        """Columns of a shard's rows, the newest or those that readers are served, some at a time.
+
+        Raises:
+            CorpusError: nothing was published, where what is served is asked for.
+        """
+        import pyarrow as pa
+
+        table = self.open_served() if served else self._open()
+        if table is not None:
+            query = table.search().select([*columns]).where(f"shard = {sql_literal(shard)}")
+            with self._reading():
+                for batch in query.limit(None).to_batches():
+                    yield pa.Table.from_batches([batch])
+
     def unindexed_rows(self) -> int:
         """Rows of the newest version that some index does not cover yet."""
         table = self._open()
         return 0 if table is None else _unindexed(table)
 
-    def drop(self) -> None:
-        """Remove the table with all its versions."""
-        with self._locked():
-            if self._open() is not None:
-                self._connect().drop_table(self.name)
+    def disk_bytes(self) -> int:
+        """What the table and all its versions take."""
+        return disk_bytes(self._folder)
 
-    def _locked(self) -> Any:
-        return self._workspace.lock(f"lance {self.name}")
+    def drop(self) -> None:
+        """Remove the table with all its versions, readable or not."""
+        import shutil
+
+        with self._locked():
+            # The tags first: a table half removed is then one that was never published; its
+            # folder last: as long as it is there, somebody will find it and go on.
+            if (tags := self._folder / "_refs").is_dir():
+                shutil.rmtree(tags)
+            self._workspace.table(PUBLICATIONS).remove(self.name)
+            if self._folder.is_dir():
+                shutil.rmtree(self._folder)
+
+    def heal_unreadable(self) -> str | None:
+        """Make a table that cannot be opened one that can; what was done, None if nothing was.
+
+        If only commits after the served version are damaged, they are forgotten. Otherwise the
+        table is dropped, to be built again from the vector cache.
+        """
+        with self._locked():
+            if self._is_readable():
+                return None
+            served = self._served_by_the_tag()
+            for file in (self._folder / "_versions").glob("*.manifest"):
+                if served is not None and NEWEST_MANIFEST - int(file.stem) > served:
+                    file.unlink()
+            if served is not None and self._is_readable():
+                return f"commits after the served version {served} were damaged and are forgotten"
+            self.drop()
+            return "the served version was damaged: the table is dropped, to be built again"
+
+    @property
+    def _folder(self) -> Path:
+        return self._workspace.lance / f"{self.name}.lance"
+
+    def _is_readable(self) -> bool:
+        try:
+            table = self._open()
+            if table is not None and SERVED in table.tags.list():
+                table.checkout(SERVED)
+                for _ in table.search().limit(None).to_batches():
+                    pass  # a file in the middle may be gone
+            return True
+        except (CorpusError, ValueError, OSError, RuntimeError):
+            return False
+
+    def _served_by_the_tag(self) -> int | None:
+        """The served version as its tag's file says, when the table itself cannot be asked."""
+        import json
+
+        try:
+            said = json.loads((self._folder / "_refs" / "tags" / f"{SERVED}.json").read_bytes())
+            return int(said["version"])
+        except (OSError, ValueError, KeyError):
+            return None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        if self._holder == get_ident():
+            yield
+            return
+        with self._workspace.lock(f"lance {self.name}"):
+            self._holder = get_ident()
+            try:
+                yield
+            finally:
+                self._holder = None
+
+    def _undo_unpublished(self) -> None:
+        table = self._open()
+        if table is None:
+            return
+        tags = table.tags.list()
+        if SERVED not in tags:
+            if table.count_rows():
+                table.delete("true")
+        elif tags[SERVED]["version"] != table.version:
+            table.checkout(SERVED)
+            table.restore()
+            self._serve(table)
+        elif [p.version for p in publications(self._workspace, self.name)][-1:] != [table.version]:
+            record_publication(self._workspace, self.name, int(table.version))
+
+    def _serve(self, table: Any) -> int:
+        """Move the tag to the newest version, and keep that from being cleaned."""
+        version = int(table.version)
+        tags = table.tags.list()
+        if _kept_tag(version) not in tags:
+            table.tags.create(_kept_tag(version), version)
+        if SERVED in tags:
+            table.tags.update(SERVED, version)
+        else:
+            table.tags.create(SERVED, version)
+        record_publication(self._workspace, self.name, version)
+        if len(list((self._folder / "_versions").iterdir())) > len(tags) + MOST_VERSIONS:
+            self._clean()
+        return version
+
+    def _clean(self) -> int:
+        """Remove every version without a tag, except the newest; the bytes freed."""
+        dataset = self._dataset()
+        tagged = {tag["version"] for tag in dataset.tags.list().values()}
+        versions = {int(v["version"]) for v in dataset.versions()} - tagged - {dataset.version}
+        if not versions:
+            return 0
+        found = dataset.cleanup_old_versions(
+            versions=sorted(versions), error_if_tagged_old_versions=False
+        )
+        return int(found.bytes_removed)
+
+    def _compact_if_scattered(self) -> bool:
+        dataset = self._dataset()
+        stats = dataset.stats.dataset_stats()
+        rows = dataset.count_rows() + stats["num_deleted_rows"]
+        if (
+            stats["num_fragments"] <= MOST_FRAGMENTS
+            and stats["num_deleted_rows"] <= MOST_DELETED * rows
+        ):
+            return False
+        dataset.optimize.compact_files(target_rows_per_fragment=ROWS_PER_FRAGMENT)
+        return True
+
+    def _index_new_rows(self) -> None:
+        """As LanceDB's own `optimize` does it, without writing the table anew."""
+        self._dataset().optimize.optimize_indices()
+
+    def _dataset(self) -> Any:
+        import lance
+
+        return lance.dataset(str(self._folder))
 
     def _missing(self) -> CorpusError:
         return CorpusError(
             f"index {self._index_version} was never published. Build chunk_embeddings first."
         )
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, OSError, RuntimeError) as error:
+            raise CorpusError(
+                f"index {self._index_version} cannot be read ({error}). Run `make repair`: vectors "
+                "are in the cache, nothing is embedded again."
+            ) from error
 
     def _connect(self) -> Any:
         import lancedb
@@ -192,7 +483,8 @@ class LanceIndex:
     def _open(self) -> Any | None:
         if not self.is_stored():
             return None
-        return self._connect().open_table(self.name)
+        with self._reading():
+            return self._connect().open_table(self.name)
 
     def _open_or_create(self) -> Any:
         table = self._open()
@@ -298,6 +590,10 @@ def _check_vectors(rows: "pa.Table", index_version: str) -> None:
         )
 
 
+def _repeated(rows: "pa.Table") -> list[str]:
+    return [key for key, times in Counter(rows[KEY].to_pylist()).items() if times > 1]
+
+
 def _row_shas(rows: "pa.Table") -> dict[str, str]:
     return dict(zip(rows[KEY].to_pylist(), rows[CHECK].to_pylist(), strict=True))
 
@@ -322,6 +618,7 @@ def _create_missing_indexes(table: Any) -> None:
     )
     for column in _missing_indexes(table):
         table.create_index(column, config=full_text if column == TEXT else BTree())
+    create_ann_index(table)
 
 
 def _missing_indexes(table: Any) -> list[str]:
@@ -336,8 +633,5 @@ def _unindexed(table: Any) -> int:
     return max(int(s.num_unindexed_rows) for s in stats)
 
 
-def _cleanable_age(table: Any, tags: dict[str, Any]) -> timedelta:
-    tagged = {tag["version"] for tag in tags.values()}
-    made: list[datetime] = [v["timestamp"] for v in table.list_versions() if v["version"] in tagged]
-    ages = [datetime.now(tz=m.tzinfo) - m + SAFETY_MARGIN for m in made]
-    return max([KEEP_OLD_VERSIONS, *ages])
+def _kept_tag(version: int) -> str:
+    return f"{KEPT}{version}"

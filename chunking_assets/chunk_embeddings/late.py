@@ -20,9 +20,9 @@ from chunking_assets.chunk_sets.spans import Document
 from chunking_assets.embedding_models.model import (
     Embedder,
     ModelIdentity,
-    Progress,
     TokenEmbedder,
     Tokenizer,
+    TokenProgress,
 )
 from chunking_assets.embedding_models.vector_cache import (
     CachedVector,
@@ -34,7 +34,7 @@ from chunking_assets.embedding_models.vector_cache import (
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest, text_sha
 from chunking_assets.parsed_elements.build import DOCUMENTS
-from chunking_assets.workspace import Workspace
+from chunking_assets.workspace import Workspace, one_of
 
 LEAST_FILL = 2
 """A window may end once half of it is full: having a choice is what makes the windows after
@@ -190,7 +190,7 @@ def embed_late(
     chunks: pl.DataFrame,
     embedder: Embedder,
     cache: VectorCache,
-    progress: Progress | None = None,
+    progress: TokenProgress | None = None,
 ) -> tuple[list[str], Embedded]:
     """The keys and vectors of chunks, in their order, computing only what the cache does not hold.
 
@@ -219,7 +219,7 @@ def embed_late(
                 key = span_key(identity, window.text, *span)
                 keys[rows[position]], spans[key] = key, span
     known = cache.get_many([key for spans in windows.values() for key in spans])
-    reused = len(known)
+    reused, tokens_reused = len(known), sum(vector.n_tokens for vector in known.values())
     tokens_read = 0
     for new, n_tokens in _embed_missing(embedder, cache, windows, known, progress):
         known |= new
@@ -238,6 +238,7 @@ def embed_late(
         computed=computed + by_itself.computed,
         reused=reused + by_itself.reused,
         tokens_computed=tokens_read + by_itself.tokens_computed,
+        tokens_reused=tokens_reused + by_itself.tokens_reused,
     )
 
 
@@ -250,7 +251,7 @@ def _embed_missing(
     cache: VectorCache,
     windows: Mapping[str, _Spans],
     known: Mapping[str, CachedVector],
-    progress: Progress | None,
+    progress: TokenProgress | None,
 ) -> Iterator[tuple[dict[str, CachedVector], int]]:
     """The vectors that are not known, stored, batch after batch, and the tokens read for them."""
     missing = [
@@ -258,6 +259,7 @@ def _embed_missing(
         for text, spans in windows.items()
         if (absent := {key: span for key, span in spans.items() if key not in known})
     ]
+    tokens = 0
     for first in range(0, len(missing), BATCH):
         batch = missing[first : first + BATCH]
         found = embedder.embed_spans([(text, list(spans.values())) for text, spans in batch])
@@ -265,13 +267,11 @@ def _embed_missing(
         counts = embedder.count_tokens([text[a:b] for text, s in batch for a, b in s.values()])
         vectors = np.concatenate(found)
         cache.put_many(keys, vectors, counts)
+        n_tokens = sum(embedder.count_tokens([text for text, _ in batch]))
+        tokens += n_tokens
         if progress is not None:
-            progress(first + len(batch), len(missing))
-        new = map(CachedVector, vectors, counts)
-        yield (
-            dict(zip(keys, new, strict=True)),
-            sum(embedder.count_tokens([text for text, _ in batch])),
-        )
+            progress(first + len(batch), len(missing), tokens)
+        yield dict(zip(keys, map(CachedVector, vectors, counts), strict=True)), n_tokens
 
 
 def _documents(
@@ -284,8 +284,12 @@ def _documents(
     """Each document as it was cut, and its chunks in order of their start: rows and places."""
     version = index.chunker_version
     clean = version.chunker.clean
-    stored = workspace.table(DOCUMENTS).read(shard, ["doc_id", "text"])
-    texts = {} if stored is None else dict(stored.iter_rows())
+    table = workspace.table(DOCUMENTS)
+    manifest = table.manifest(shard)
+    texts: dict[str, str] = {}
+    if manifest is not None and not chunks.is_empty():
+        is_asked = one_of("doc_id", {*chunks["doc_id"]})
+        texts = dict(table.snapshot(manifest).read(["doc_id", "text"], is_asked).iter_rows())
     left_out = workspace.table(EXCLUDED_SPANS).read(cell(version.name, shard)) if clean else None
     excluded = {} if left_out is None else left_out.partition_by("doc_id", as_dict=True)
     by_document = chunks.with_row_index("row").partition_by("doc_id", as_dict=True)

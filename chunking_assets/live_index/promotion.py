@@ -7,8 +7,8 @@ and a rollback restores what was served then, not what corpus.yaml calls by that
 import getpass
 import json
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +16,15 @@ import polars as pl
 
 from chunking_assets.chunk_embeddings.build import is_indexed
 from chunking_assets.errors import CorpusError
+from chunking_assets.live_index.gate import (
+    NO_LIMITS,
+    Evidence,
+    PromotionSettings,
+    refusals,
+    unsound_cells,
+)
+from chunking_assets.live_index.strategy_cost import strategy_cost
+from chunking_assets.prices import NO_PRICES, Prices
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
 
@@ -29,8 +38,10 @@ PROMOTIONS_SCHEMA = pl.Schema(
         "strategy": pl.String(),
         "previous": pl.String(),
         "verdict": pl.String(),
+        "numbers": pl.String(),
         "reason": pl.String(),
         "forced": pl.Boolean(),
+        "overridden": pl.List(pl.String),
         "by": pl.String(),
         "declaration": pl.String(),
     }
@@ -53,9 +64,9 @@ class Live:
     event_id: str
 
 
-def live(workspace: Workspace) -> Live | None:
-    """What is live now, or None before the first promotion."""
-    stack = _stack(workspace)
+def live(workspace: Workspace, at: datetime | None = None) -> Live | None:
+    """What is live now, or was at a moment; None before the first promotion."""
+    stack = _stack(workspace, at)
     if not stack:
         return None
     event = stack[-1]
@@ -63,38 +74,45 @@ def live(workspace: Workspace) -> Live | None:
     return Live(strategy=event["strategy"], event_id=event["event_id"], **recorded)
 
 
+Doubts = Callable[[str], Sequence[str]]
+"""Given the name of the live strategy, what speaks against a stored verdict over it."""
+
+
 def promote(
     workspace: Workspace,
     strategy: Strategy,
     shards: Sequence[str],
     *,
+    settings: PromotionSettings = NO_LIMITS,
+    prices: Prices = NO_PRICES,
+    doubts: Doubts = lambda live: (),
     reason: str = "",
     force: bool = False,
 ) -> dict[str, Any]:
     """Make a strategy live if the gate lets it through; returns the recorded event.
 
-    The gate: its index holds every shard, and against the strategy now live the comparison says
-    "better". The first promotion has nothing to be compared with. `force` overrides the verdict,
-    never the completeness, and is recorded.
+    The gate: its index holds every shard, no blocking check failed on it, the stored comparison
+    with the strategy now live says "better" by as much as `settings` ask for, its costs are below
+    their ceilings, and `doubts`, which looks closer at a verdict that would do, has none. The first
+    promotion has nothing to be compared with. `force` overrides what was measured, never an index
+    that is incomplete or unsound; what it overrode is recorded.
 
     Raises:
-        PromotionRefused: with the verdict found and the way to insist.
+        PromotionRefused: with what was found and the way to insist.
     """
-    missing = [s for s in shards if not is_indexed(workspace, strategy.index.name, s)]
-    if missing:
-        raise PromotionRefused(
-            f"{strategy.name}: index {strategy.index.name} does not hold {', '.join(missing)} yet. "
-            "Bring the index up to date first."
-        )
+    _check_servable(workspace, strategy, shards)
     with workspace.lock(PROMOTIONS):
         current = live(workspace)
         if current is not None and current.strategy == strategy.name:
             raise PromotionRefused(f"{strategy.name} is live already. Nothing to do.")
-        verdict, shown = _verdict(workspace, strategy.name, current)
-        if verdict not in ("better", "first") and not force:
+        evidence = _evidence(workspace, strategy, shards, current, prices)
+        reasons = refusals(evidence, settings)
+        if current is not None and evidence.verdict == "better":
+            reasons += doubts(current.strategy)
+        if reasons and not force:
             raise PromotionRefused(
                 f"{strategy.name} against the live {current.strategy if current else '-'}: "
-                f"{verdict}{shown}. Nothing was promoted. To promote all the same (recorded as "
+                f"{'; '.join(reasons)}. Nothing was promoted. To promote all the same (recorded as "
                 f"forced): make promote STRATEGY={strategy.name} FORCE=1"
             )
         return _record(
@@ -102,11 +120,45 @@ def promote(
             action="promote",
             strategy=strategy.name,
             previous=current.strategy if current else None,
-            verdict=verdict,
+            verdict=evidence.verdict,
+            numbers=json.dumps(asdict(evidence), sort_keys=True),
             reason=reason,
-            forced=force and verdict not in ("better", "first"),
+            forced=bool(reasons),
+            overridden=reasons,
             declaration=_declaration(strategy),
         )
+
+
+def _check_servable(workspace: Workspace, strategy: Strategy, shards: Sequence[str]) -> None:
+    """
+    Raises:
+        PromotionRefused: the index lacks a shard, or a blocking check failed on it.
+    """
+    index = strategy.index
+    missing = [s for s in shards if not is_indexed(workspace, index.name, s)]
+    if missing:
+        raise PromotionRefused(
+            f"{strategy.name}: index {index.name} does not hold {', '.join(missing)} yet. "
+            "Bring the index up to date first."
+        )
+    unsound = unsound_cells(workspace, index.chunker_version.name, shards)
+    if unsound:
+        raise PromotionRefused(
+            f"{strategy.name}: a blocking check failed on {', '.join(unsound)}. Build them again "
+            "(make build); what the check found is on their page in the Dagster UI."
+        )
+
+
+def retained(workspace: Workspace, settings: PromotionSettings) -> list[str]:
+    """The index versions of the live strategy and of those live before it that are retained,
+    latest first: nothing may remove or clean what is served of them."""
+    events = workspace.table(PROMOTIONS).read(columns=["strategy", "declaration"])
+    if events is None:
+        return []
+    versions: dict[str, str] = {}
+    for strategy, declaration in reversed(events.rows()):
+        versions.setdefault(strategy, json.loads(declaration)["index_version"])
+    return list(dict.fromkeys([*versions.values()][: settings.retain + 1]))
 
 
 def check_live(workspace: Workspace, strategies: Mapping[str, Strategy]) -> None:
@@ -143,8 +195,10 @@ def rollback(
             strategy=stack[-2]["strategy"],
             previous=stack[-1]["strategy"],
             verdict=None,
+            numbers=None,
             reason=reason,
             forced=False,
+            overridden=[],
             declaration=stack[-2]["declaration"],
         )
 
@@ -164,9 +218,11 @@ def _check_declared(
         )
 
 
-def _stack(workspace: Workspace) -> list[dict[str, Any]]:
-    """The promotions still standing, the live one last."""
+def _stack(workspace: Workspace, at: datetime | None = None) -> list[dict[str, Any]]:
+    """The promotions still standing, now or at a moment, the live one last."""
     events = workspace.table(PROMOTIONS).read()
+    if events is not None and at is not None:
+        events = events.filter(pl.col("at") <= at)
     stack: list[dict[str, Any]] = []
     for event in [] if events is None else events.iter_rows(named=True):
         if event["action"] == "promote":
@@ -176,26 +232,54 @@ def _stack(workspace: Workspace) -> list[dict[str, Any]]:
     return stack
 
 
-def _verdict(workspace: Workspace, strategy: str, current: Live | None) -> tuple[str, str]:
-    """The word of the comparison with what is live, and the figures behind it."""
+def _evidence(
+    workspace: Workspace,
+    strategy: Strategy,
+    shards: Sequence[str],
+    current: Live | None,
+    prices: Prices,
+) -> Evidence:
+    """What is stored of a strategy, and of its comparison with what is live."""
+    cost = strategy_cost(workspace, strategy, shards, prices)
+    costs: dict[str, Any] = {
+        "context_tokens": _context_tokens(workspace, strategy.name),
+        "reindex_cost": cost.reindex,
+        "storage_cost": cost.storage_per_month,
+    }
     if current is None:
-        return "first", ""
+        return Evidence("first", **costs)
     comparisons = workspace.table("strategy_comparisons").read()
     if comparisons is None:
-        return "not compared yet", ""
-    rows = comparisons.filter(
-        pl.col("is_primary")
-        & (pl.col("strategy") == strategy)
-        & (pl.col("baseline") == current.strategy)
+        return Evidence("not compared yet", **costs)
+    primary = comparisons.filter(pl.col("is_primary") & (pl.col("baseline") == current.strategy))
+    rows = {row["strategy"]: row for row in primary.iter_rows(named=True)}
+    row = rows.get(strategy.name)
+    if row is None:
+        return Evidence("not compared with the live strategy yet", **costs)
+    low, high, is_higher = row["ci_low"], row["ci_high"], (row["difference"] or 0) > 0
+    return Evidence(
+        verdict=row["verdict"],
+        metric=row["metric"],
+        difference=row["difference"],
+        ci_low=low,
+        ci_high=high,
+        confidence=row["confidence"],
+        gain=low if is_higher or high is None else -high,
+        n_questions=row["n_questions"],
+        coverage=row["coverage"],
+        live_coverage=rows.get(current.strategy, {}).get("coverage"),
+        **costs,
     )
-    if rows.is_empty():
-        return "not compared with the live strategy yet", ""
-    row = rows.row(0, named=True)
-    if row["ci_low"] is None:
-        return row["verdict"], f" ({row['n_questions']} questions)"
-    low, high = row["ci_low"], row["ci_high"]
-    figures = f" ({row['metric']} {row['difference']:+.3f} [{low:+.3f}, {high:+.3f}])"
-    return row["verdict"], figures
+
+
+def _context_tokens(workspace: Workspace, strategy: str) -> float | None:
+    """Mean tokens a question is answered with, as the profile serves."""
+    scores = workspace.table("retrieval_scores").read(strategy, ["metric", "cutoff", "value"])
+    if scores is None:
+        return None
+    served = scores.filter((pl.col("metric") == "context_tokens") & (pl.col("cutoff") == "served"))
+    mean = served["value"].mean()
+    return mean if isinstance(mean, float) else None
 
 
 def _declaration(strategy: Strategy) -> str:

@@ -1,6 +1,6 @@
 import subprocess
 import sys
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from chunking_assets.chunk_embeddings import lance_index
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex, sql_literal
+from chunking_assets.chunk_embeddings.publications import publications
 from chunking_assets.errors import CorpusError
-from chunking_assets.workspace import Workspace
+from chunking_assets.workspace import Workspace, disk_bytes
 
 VERSION = "recursive-400@1+tiny"
 
@@ -290,21 +291,122 @@ def test_a_table_whose_creation_was_interrupted_is_completed(index):
     assert mark == {lance_index.PRIMARY_KEY_MARK: b"1"}
 
 
-@pytest.mark.parametrize(("served_days_ago", "cleaned_after_days"), [(0, 1), (9, 9)])
-def test_cleaning_never_reaches_the_served_version(served_days_ago, cleaned_after_days):
-    class Table:
-        """A table that was not published for days, as LanceDB describes its versions."""
+def versions(index: LanceIndex) -> int:
+    return len(index._open().list_versions())
 
-        def list_versions(self):
-            made = datetime.now() - timedelta(days=served_days_ago)
-            return [
-                {"version": 1, "timestamp": made - timedelta(days=1)},
-                {"version": 2, "timestamp": made},
-                {"version": 3, "timestamp": datetime.now()},
-            ]
 
-    age = lance_index._cleanable_age(Table(), {"served": {"version": 2}})
-    assert timedelta(days=cleaned_after_days) <= age < timedelta(days=cleaned_after_days + 1)
+def update(index: LanceIndex, word: str) -> int:
+    index.replace_documents(rows("docs/a", [word, *"bcdefghij"]), "docs", ["docs/a"])
+    return index.publish()
+
+
+def test_an_update_that_died_is_undone_and_not_published_by_the_next(index):
+    index.replace_documents(rows("docs/a", ["a"]), "docs")
+    index.publish()
+    index.replace_documents(rows("docs/b", ["half"]), "docs", ["docs/b"])
+    with index.writing():
+        index.replace_documents(rows("wiki/c", ["c"], "wiki"), "wiki")
+        index.publish()
+    assert served_words(index) == ["a", "c"]
+
+
+def test_what_was_written_before_anything_was_published_is_undone_too(index):
+    index.replace_documents(rows("docs/b", ["half"]), "docs", ["docs/b"])
+    with index.writing():
+        index.replace_documents(rows("docs/a", ["a"]), "docs", ["docs/a"])
+        index.publish()
+    assert served_words(index) == ["a"]
+
+
+def test_a_row_that_is_there_twice_is_there_once_after_an_update(index):
+    index.replace_documents(rows("docs/a", ["a", "b"]), "docs")
+    index.publish()
+    table = index._open()
+    table.add(table.search().where("text = 'a'").to_arrow())
+    assert words(index) == ["a", "a", "b"]
+    assert index.replace_documents(rows("docs/a", ["a", "b"]), "docs")
+    assert words(index) == ["a", "b"]
+
+
+def test_one_changed_row_does_not_write_the_table_anew(index):
+    index.replace_documents(rows("docs/a", [f"word {n} " * 50 for n in range(2000)]), "docs")
+    index.publish()
+    data = index._folder / "data"
+    before = disk_bytes(data)
+    for number in range(4):
+        one = rows("docs/b", [f"other {number}"])
+        index.replace_documents(one, "docs", ["docs/b"])
+        index.publish()
+    assert disk_bytes(data) - before < 0.05 * before
+    assert index.unindexed_rows() == 0
+    assert found(index, "other") == ["other 3"]
+
+
+def test_200_updates_leave_little_on_disk_and_every_kept_state_readable(index):
+    """Version growth, and tags that keep old files from being reclaimed, are what tables of this
+    kind are known for."""
+    first = update(index, "first")
+    alone = index.disk_bytes()
+    pinned = datetime.now(UTC)
+    reader = index.open_served()
+    for number in range(200):
+        index.replace_documents(rows("docs/a", [f"word{number}", *"bcdefghij"]), "docs", ["docs/a"])
+        if number % 4 == 3:
+            index.publish()
+    grown = index.disk_bytes()
+    later = datetime.now(UTC) + timedelta(days=2)
+    freed = index.maintain(pinned=[pinned], now=later)
+    assert freed > 0.5 * grown
+    assert index.disk_bytes() < 6 * alone
+    assert versions(index) < 10
+    assert "word199" in served_words(index)
+    then, publication = index.open_at(pinned)
+    assert publication.version == first
+    assert "first" in then.search().to_arrow()["text"].to_pylist()
+    assert "first" in reader.search().to_arrow()["text"].to_pylist()
+
+
+def test_a_reader_keeps_its_version_for_the_grace_and_not_longer(index):
+    update(index, "first")
+    reader = index.open_served()
+    update(index, "second")
+    now = datetime.now(UTC)
+    index.maintain(timedelta(days=1), timedelta(0), now=now)
+    assert "first" in reader.search().to_arrow()["text"].to_pylist()
+    index.maintain(timedelta(days=1), timedelta(0), now=now + timedelta(days=2))
+    with pytest.raises(CorpusError, match=r"is cleaned. States still kept begin at: "):
+        index.open_at(publications(index._workspace, index.name)[0].at)
+
+
+def test_many_small_updates_are_compacted_without_being_asked(index, monkeypatch):
+    monkeypatch.setattr(lance_index, "MOST_FRAGMENTS", 3)
+    for number in range(6):
+        index.replace_documents(rows(f"docs/{number}", ["a"]), "docs", [f"docs/{number}"])
+        index.publish()
+    assert index._dataset().stats.dataset_stats()["num_fragments"] <= 4
+    assert words(index) == ["a"] * 6
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 20])
+def test_a_damaged_newest_commit_is_forgotten_and_the_served_version_stays(index, content):
+    version = update(index, "served")
+    index.replace_documents(rows("docs/a", ["unpublished"]), "docs", ["docs/a"])
+    newest = lance_index.NEWEST_MANIFEST - newest_version(index)
+    (index._folder / "_versions" / f"{newest}.manifest").write_bytes(content)
+    with pytest.raises(CorpusError, match="make repair"):
+        index.open_served()
+    assert "served version" in index.heal_unreadable()
+    assert "served" in served_words(index)
+    assert index.served_version() == version
+
+
+def test_a_damaged_served_version_is_dropped_to_be_built_again(index):
+    version = update(index, "served")
+    newest = lance_index.NEWEST_MANIFEST - version
+    (index._folder / "_versions" / f"{newest}.manifest").write_bytes(b"")
+    assert "dropped" in index.heal_unreadable()
+    assert not index.is_stored()
+    assert index.heal_unreadable() is None
 
 
 WRITER = """

@@ -132,6 +132,43 @@ def test_a_snapshot_stays_what_it_was(tmp_path):
     assert sum(piece.height for piece in snapshot.pieces()) == 3
 
 
+def test_pieces_of_some_owners_skip_what_their_bounds_rule_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("chunking_assets.workspace.ROW_GROUP_BYTES", 1000)
+    table, rows = Workspace(tmp_path).table("t"), words(100)
+    snapshot = table.snapshot(table.replace(rows.with_columns(path=pl.lit(["a"]))))
+    every, some = list(snapshot.pieces()), list(snapshot.pieces("id", ["00042", "00043", "x"]))
+    assert len(some) <= 2 < len(every)
+    assert pl.concat(some)["id"].to_list() == ["00042", "00043"]
+
+
+def damaged(table, how):
+    (file,) = table.files(["a"])
+    manifest = file.parent / "_manifest.json"
+    if how == "is lost":
+        manifest.unlink()
+    elif how == "is damaged":
+        manifest.write_text("{")
+    elif how == "cannot be read":
+        file.write_bytes(file.read_bytes()[:-9])
+    else:
+        file.write_bytes((file.parent.parent / "b" / table.files(["b"])[0].name).read_bytes())
+
+
+@pytest.mark.parametrize(
+    "how", ["is lost", "is damaged", "cannot be read", "has 2 rows, its manifest says 1"]
+)
+def test_damage_is_named_with_its_partition(tmp_path, how):
+    table = Workspace(tmp_path).table("t")
+    table.replace(frame(1), "a")
+    table.replace(frame(1, 2), "b")
+    assert table.damage("a") is None
+    damaged(table, how)
+    assert how in table.damage("a")
+    assert "t" in table.damage("a")
+    assert table.damage("b") is None
+    assert table.damage("never written") is None
+
+
 def test_a_damaged_file_read_in_pieces_is_named_with_its_cure(tmp_path):
     table = Workspace(tmp_path).table("t")
     snapshot = table.snapshot(table.replace(words(3)))

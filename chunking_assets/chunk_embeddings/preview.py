@@ -1,0 +1,146 @@
+"""What embedding would send: the texts a model has no vector for yet, counted and not computed.
+
+The cache is opened so that even SQLite writes nothing. A model that was never used has no vectors,
+so it is not loaded either, and its tokens are those of its tokenizer alone.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import polars as pl
+
+from chunking_assets.chunk_embeddings.build import FINGERPRINTS, stale_documents
+from chunking_assets.chunk_embeddings.version import IndexVersion
+from chunking_assets.chunk_sets.build import CHUNKS, cell
+from chunking_assets.chunk_sets.late import LateChunker
+from chunking_assets.chunk_sets.rows import EMBED_TEXT
+from chunking_assets.embedding_models.loaded import Models
+from chunking_assets.embedding_models.model import Embedder
+from chunking_assets.embedding_models.vector_cache import KEYS_PER_QUERY, VECTORS, vec_key
+from chunking_assets.keys import digest
+from chunking_assets.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What an update of one index version would do: documents put in anew and removed, distinct
+    texts to embed, the tokens of those, and texts whose vector is there.
+
+    `is_estimate` where the tokens are not those the model would read: special tokens are left out,
+    or chunks would be read in a window around them.
+    """
+
+    documents: int
+    removed: int
+    texts: int
+    tokens: int
+    reused: int
+    is_estimate: bool
+
+    @property
+    def changes_anything(self) -> bool:
+        return bool(self.documents or self.removed)
+
+
+@dataclass
+class Previewing:
+    """Looks at one index version after the other: a text that one needs is there for the next.
+
+    `caches` is the folder of the caches to look into, `models` load what must be loaded.
+    """
+
+    workspace: Workspace
+    caches: Path
+    models: Models
+    needed: dict[str, set[str]] = field(default_factory=dict)
+
+    def of(self, index: IndexVersion, shards: Sequence[str]) -> Preview:
+        """What bringing an index version up to date with the chunk sets there are would do."""
+        texts: list[str] = []
+        documents = removed = 0
+        for shard in shards:
+            changes = stale_documents(self.workspace, index, shard)
+            documents, removed = documents + len(changes.redo), removed + len(changes.removed)
+            if changes.redo:
+                texts += self._searched(index, shard, changes.redo)
+        needed = self.needed.setdefault(index.model_name, set())
+        key, held, count = self._known(index) if texts else (str, _nothing_held, None)
+        by_key = {key(text): text for text in texts}
+        new = by_key.keys() - needed
+        new -= held(sorted(new))
+        needed |= new
+        missing = [by_key[k] for k in sorted(new)]
+        return Preview(
+            documents=documents,
+            removed=removed,
+            texts=len(missing),
+            tokens=sum(self._tokens(index, count, missing)),
+            reused=len(by_key) - len(missing),
+            is_estimate=bool(missing)
+            and (count is None or isinstance(index.chunker_version.chunker, LateChunker)),
+        )
+
+    def _searched(self, index: IndexVersion, shard: str, doc_ids: Sequence[str]) -> list[str]:
+        chunks = self.workspace.table(CHUNKS).read(
+            cell(index.chunker_version.name, shard),
+            ["doc_id", "searched", *EMBED_TEXT.meta.root_names()],
+        )
+        assert chunks is not None
+        chunks = chunks.filter(pl.col("doc_id").is_in(doc_ids) & pl.col("searched"))
+        found: list[str] = chunks.select(embed_text=EMBED_TEXT)["embed_text"].to_list()
+        return found
+
+    def _known(
+        self, index: IndexVersion
+    ) -> tuple[Callable[[str], str], Callable[[Sequence[str]], set[str]], Embedder | None]:
+        """How a text's vector is named and looked up; without a record of the model there is
+        none."""
+        if self.workspace.declaration(FINGERPRINTS, index.model_name) is None:
+            return digest, _nothing_held, None
+        embedder = self.models.embedder(index.model_name)
+        file = self.caches / VECTORS / f"{embedder.identity.fingerprint}.sqlite"
+        return (
+            lambda text: vec_key(embedder.identity, "passage", text),
+            lambda keys: vectors_held(file, keys),
+            embedder,
+        )
+
+    def _tokens(
+        self, index: IndexVersion, embedder: Embedder | None, texts: Sequence[str]
+    ) -> list[int]:
+        if not texts:
+            return []
+        if embedder is not None:
+            return embedder.count_tokens(texts)
+        return self.models.tokenizer(index.model_name).count(texts)
+
+
+def vectors_held(file: Path, keys: Sequence[str]) -> set[str]:
+    """Those of the keys that a vector cache has a row for. Nothing is written, beside it neither.
+
+    Rows are not checked, so a damaged one counts.
+    """
+    if not file.exists():
+        return set()
+    log = file.with_name(f"{file.name}-wal")
+    in_use = log.exists() and log.stat().st_size > 0
+    mode = "mode=ro" if in_use else "immutable=1"
+    held: set[str] = set()
+    with closing(sqlite3.connect(f"file:{quote(str(file))}?{mode}", uri=True)) as connection:
+        for first in range(0, len(keys), KEYS_PER_QUERY):
+            some = keys[first : first + KEYS_PER_QUERY]
+            rows = connection.execute(
+                "select vec_key from vectors"  # noqa: S608
+                f" where vec_key in ({','.join('?' * len(some))})",
+                some,
+            )
+            held |= {key for (key,) in rows}
+    return held
+
+
+def _nothing_held(keys: Sequence[str]) -> set[str]:
+    return set()

@@ -1,0 +1,85 @@
+"""The ANN index: where it is built, what it finds, and that it holds every row that is served."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from chunking_assets.chunk_embeddings import ann
+from chunking_assets.chunk_embeddings.lance_index import LanceIndex
+from chunking_assets.retrieval.search import Question, SearchArms
+from chunking_assets.workspace import Workspace
+
+DIMENSIONS, SIZE = 16, 600
+INDEX = "recursive-20@1+hash"
+
+
+def rows(vectors, first=0, parents=0):
+    """A chunk a vector, and so many that are only read."""
+    size = len(vectors)
+    total = size + parents
+    flat = np.concatenate([vectors, np.zeros((parents, DIMENSIONS), np.float32)]).reshape(-1)
+    mask = pa.array([False] * size + [True] * parents)
+    texts = [f"word{first + n}" for n in range(total)]
+    return pa.table(
+        {
+            "chunk_id": [f"{first + n:05}" for n in range(total)],
+            "shard": ["docs"] * total,
+            "doc_id": [f"docs/{first}.md"] * total,
+            "ordinal": range(total),
+            "start": range(total),
+            "end": range(1, total + 1),
+            "prefix": [""] * total,
+            "text": texts,
+            "embed_text": texts,
+            "heading_path": pa.array([[]] * total, pa.list_(pa.string())),
+            "level": [0] * size + [1] * parents,
+            "parent_id": pa.nulls(total, pa.string()),
+            "searched": [True] * size + [False] * parents,
+            "n_tokens": [1] * total,
+            "vec_key": texts,
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat), DIMENSIONS, mask=mask),
+        }
+    )
+
+
+@pytest.fixture
+def vectors():
+    found = np.random.default_rng(0).normal(size=(SIZE, DIMENSIONS)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def index(tmp_path):
+    return LanceIndex(Workspace(tmp_path), INDEX, DIMENSIONS)
+
+
+def test_a_small_table_is_searched_exactly(index, vectors):
+    index.replace_documents(rows(vectors), "docs")
+    index.publish()
+    assert not ann.has_ann_index(index.open_served())
+
+
+@pytest.mark.parametrize("parents", [0, 50])
+def test_a_large_one_is_indexed_and_stays_so_as_it_grows(index, vectors, monkeypatch, parents):
+    monkeypatch.setattr(ann, "ANN_FROM", 500)
+    index.replace_documents(rows(vectors[:550], parents=parents), "docs")
+    index.publish()
+    later = rows(vectors[550:], first=1000)
+    index.replace_documents(later, "docs", [later["doc_id"][0].as_py()])
+    index.publish()
+    assert index.unindexed_rows() == 0
+    table = index.open_served()
+    assert ann.has_ann_index(table)
+    arms = SearchArms(table)
+    for query in (vectors[3], vectors[580]):
+        found = [hit.vector_score for hit in arms.vector(Question(query, None), 10)]
+        assert found == pytest.approx(sorted(vectors @ query)[:-11:-1], abs=2e-6)
+
+
+def test_filters_hold_before_the_nearest_are_taken(index, vectors, monkeypatch):
+    monkeypatch.setattr(ann, "ANN_FROM", 500)
+    index.replace_documents(rows(vectors[:590]), "docs", ["docs/0.md"])
+    index.replace_documents(rows(vectors[590:], first=1000), "docs", ["docs/1000.md"])
+    index.publish()
+    question = Question(vectors[0], None, "doc_id IN ('docs/1000.md')")
+    assert len(SearchArms(index.open_served()).vector(question, 10)) == 10
