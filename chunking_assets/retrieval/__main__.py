@@ -18,7 +18,7 @@ def _search(
     """Who answered, and the passages."""
     workspace = Workspace(config.home)
     if strategy is None:
-        live = open_live(workspace)
+        live = open_live(workspace, config.embedding_models)
         return f"{live.strategy} (live)", live.search(question)
     if strategy not in config.strategies:
         raise CorpusError(f"Unknown strategy {strategy!r}. Known: {', '.join(config.strategies)}.")

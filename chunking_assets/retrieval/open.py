@@ -1,6 +1,7 @@
 """Opening a strategy for questions."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from chunking_assets.chunk_embeddings.build import check_fingerprint
 from chunking_assets.embedding_models.model import Embedder, EmbeddingModel
@@ -27,8 +28,10 @@ def open_index(
     model: EmbeddingModel,
     profile: RetrievalProfile,
     embedder: Callable[[], Embedder] | None = None,
+    at: datetime | None = None,
 ) -> Reader:
-    """The reader of an index version; the model is loaded at the first question that needs it.
+    """The reader of an index version, as it is or as it was `at` a moment; the model is loaded at
+    the first question that needs it.
 
     Raises:
         CorpusError: the index was built with another model under this name: its vectors and the
@@ -41,4 +44,4 @@ def open_index(
         check_fingerprint(workspace, model_name, loaded.identity)
         return loaded
 
-    return Reader(workspace, index_version, profile, load)
+    return Reader(workspace, index_version, profile, load, at)

@@ -1,22 +1,23 @@
-"""The search arms: nearest vectors, and BM25 full text, over one LanceDB table.
+"""The search arms: nearest vectors, and full text, over one LanceDB table.
 
-The vector arm reads every vector (exact) until an ANN index exists. The full-text arm looks at
-prefix and text. Both return hits in descending order of their own score, equal ones in text order:
-the order rows happen to be stored in, which depends on the history of edits, decides nothing.
+The vector arm reads every vector (exact) until an ANN index exists, whose candidates are ranked by
+their exact cosines. The full-text arm finds candidates in prefix and text; `bm25.py` scores them.
+Both return hits in descending order of their own score, equal ones in text order: the order rows
+happen to be stored in, which depends on the history of edits, decides nothing.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import combinations
-from math import fsum
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from chunking_assets.chunk_embeddings.ann import has_ann_index
 from chunking_assets.chunk_embeddings.lance_index import sql_literal
+from chunking_assets.retrieval.bm25 import Bm25Query
+from chunking_assets.retrieval.expand import Place
 from chunking_assets.retrieval.hit import Hit
 from chunking_assets.retrieval.parents import Family
 
@@ -25,14 +26,38 @@ COLUMNS = (
     "chunk_id", "doc_id", "ordinal", "start", "end", "prefix", "text", "heading_path", "n_tokens",
     "level", "parent_id",
 )  # fmt: skip
-WORD = re.compile(r"[^\W_]+")
 COSINE_DECIMALS, BM25_DECIMALS = 6, 4
 """As exact as float32 sums are whatever the layout of the rows: beyond lies noise, and an order
 made of noise would change with every compaction."""
 WIDEST_GAP = 200
 """White space between two chunks that still makes them neighbours, in characters."""
-UNSEEN_TERM_SCORE = 12.0
-"""What a term no chunk contains could have scored: about the idf of one chunk in 10^5."""
+ANN_SEARCH, ANN_REFINE = 300, 2
+"""What an HNSW search keeps at least, and how many times `limit` vectors are read for their exact
+cosines: recall is then 0.99 or better (`benchmarks/search.py`)."""
+
+Vectors = dict[str, np.ndarray]
+"""By chunk_id."""
+
+
+class Question:
+    """A question as the arms ask it: its vector, its weighed words, and what may answer.
+
+    `query` is float32 (dimensions,), None where vectors are not searched; `bm25` None where words
+    are not. Hits it scores know the scores of whichever it has.
+    """
+
+    def __init__(
+        self, query: np.ndarray | None, bm25: Bm25Query | None, where: str | None = None
+    ) -> None:
+        self.query, self.bm25, self.where = query, bm25, where
+        self.vectors: Vectors = {}
+
+    def within(self, where: str) -> "Question":
+        """The same question with one more condition; vectors found for it are known to both."""
+        both = where if self.where is None else f"{self.where} AND {where}"
+        narrowed = Question(self.query, self.bm25, both)
+        narrowed.vectors = self.vectors
+        return narrowed
 
 
 class SearchArms:
@@ -43,52 +68,76 @@ class SearchArms:
         # Parents are only read; an index without them is asked without a filter, which is faster.
         self._where = "searched" if table.count_rows("NOT searched") else None
         self._has_levels = table.count_rows("level > 0") > 0
-        self._best_score = lru_cache(maxsize=100_000)(self._search_best_score)
+        self._ann = has_ann_index(table)
 
-    def vector(self, query: np.ndarray, limit: int) -> list[Hit]:
-        """The `limit` chunks with the highest cosine to `query` (float32, (dimensions,))."""
-        search = self._table.search(query, vector_column_name=VECTOR_COLUMN)
-        rows = (
-            self._searched(search.distance_type("cosine"))
-            .limit(limit + 1)
-            .select([*COLUMNS, "_distance"])
-            .to_list()
-        )
-        cosines = [round(1.0 - row["_distance"], COSINE_DECIMALS) for row in rows]
-        hits = [_hit(r, c, vector_score=c) for r, c in zip(rows, cosines, strict=True)]
-        return best_of(hits, limit)
+    def vector(self, question: Question, limit: int) -> list[Hit]:
+        """The `limit` chunks with the highest cosine to the question."""
+        search = self._table.search(question.query, vector_column_name=VECTOR_COLUMN)
+        search = self._searched(search.distance_type("cosine"), question)
+        if self._ann:
+            kept = max(ANN_SEARCH, ANN_REFINE * (limit + 1))
+            search = search.ef(kept).refine_factor(ANN_REFINE)
+        rows = search.limit(limit + 1).select([*self._read(question), "_distance"]).to_arrow()
+        return best_of(self._hits(rows, question), limit)
 
-    def bm25(self, question: str, limit: int, query: np.ndarray | None = None) -> list[Hit]:
-        """The `limit` chunks with the highest BM25 score; their cosine too if `query` is given."""
+    def bm25(self, question: Question, limit: int) -> list[Hit]:
+        """The `limit` chunks that the full-text index ranks first, by their BM25 score."""
         from lancedb.query import MatchQuery
 
-        if not WORD.search(question):
+        assert question.bm25 is not None
+        if not question.bm25.terms:
             return []
-        columns = [*COLUMNS, "_score", *([] if query is None else [VECTOR_COLUMN])]
-        match = MatchQuery(question, TEXT_COLUMN)  # type: ignore[call-arg]  # the rest has defaults
-        found = self._searched(self._table.search(match, query_type="fts")).limit(limit + 1)
-        rows = found.select(columns).to_list()
-        cosines: Sequence[float | None] = [None] * len(rows)
-        if query is not None and rows:
-            exact = np.asarray([r[VECTOR_COLUMN] for r in rows], np.float32) @ query
-            cosines = [round(cosine, COSINE_DECIMALS) for cosine in exact.tolist()]
-        scores = [round(row["_score"], BM25_DECIMALS) for row in rows]
-        hits = [
-            _hit(row, score, vector_score=cosine, bm25_score=score)
-            for row, score, cosine in zip(rows, scores, cosines, strict=True)
+        match = MatchQuery(question.bm25.asked, TEXT_COLUMN)  # type: ignore[call-arg]  # defaults
+        search = self._searched(self._table.search(match, query_type="fts"), question)
+        rows = search.limit(limit + 1).select([*self._read(question), "_score"]).to_arrow()
+        engine = [round(score, BM25_DECIMALS) for score in rows["_score"].to_pylist()]
+        surely = best_of(self._hits(rows, question), limit, engine)
+        return sorted(surely, key=lambda hit: (-(hit.bm25_score or 0.0), *hit.rank_key[1:]))
+
+    def beside(self, hits: Sequence[Hit], reach: int, question: Question) -> dict[Place, Hit]:
+        """The chunks up to `reach` places before and after these, and they themselves."""
+        places: dict[str, set[int]] = defaultdict(set)
+        for hit in hits:
+            places[hit.doc_id] |= {*range(hit.ordinal - reach, hit.ordinal + reach + 1)}
+        if not places:
+            return {}
+        # The first condition has an index, which the store does not look for inside an OR.
+        among = " OR ".join(
+            f"(doc_id = {sql_literal(doc_id)} AND ordinal IN ({', '.join(map(str, sorted(at)))}))"
+            for doc_id, at in sorted(places.items())
+        )
+        near = f"doc_id IN ({_listed(places)}) AND ({among})"
+        search = self._searched(self._table.search(), question, near)
+        rows = search.select(self._read(question)).limit(None).to_arrow()
+        return {(hit.doc_id, hit.ordinal): hit for hit in self._hits(rows, question)}
+
+    def _read(self, question: Question) -> list[str]:
+        scored = [TEXT_COLUMN] if question.bm25 else []
+        return [*COLUMNS, *scored, *([VECTOR_COLUMN] if question.query is not None else [])]
+
+    def _hits(self, rows: Any, question: Question) -> list[Hit]:
+        """Rows as hits that know their scores, the vector arm's first; their vectors are kept with
+        the question."""
+        cosines: Sequence[float | None] = [None] * rows.num_rows
+        if question.query is not None and rows.num_rows:
+            flat = rows[VECTOR_COLUMN].combine_chunks().flatten().to_numpy()
+            vectors = flat.reshape(rows.num_rows, -1)
+            cosines = [round(c, COSINE_DECIMALS) for c in (vectors @ question.query).tolist()]
+            question.vectors |= zip(rows["chunk_id"].to_pylist(), vectors, strict=True)
+        bm25: Sequence[float | None] = [None] * rows.num_rows
+        if question.bm25 is not None:
+            texts = rows[TEXT_COLUMN].to_pylist()
+            bm25 = [round(question.bm25.score(text), BM25_DECIMALS) for text in texts]
+        return [
+            _hit(row, cosine if cosine is not None else score, cosine, score)
+            for row, cosine, score in zip(
+                rows.select(COLUMNS).to_pylist(), cosines, bm25, strict=True
+            )
         ]
-        return best_of(hits, limit)
 
-    def _searched(self, query: Any) -> Any:
-        return query if self._where is None else query.where(self._where)
-
-    def attainable_bm25(self, question: str) -> float:
-        """The BM25 score of an imagined chunk that is the best one for each word of the question.
-
-        The yardstick for a full-text score: the best hit of a question whose words match nowhere
-        much stays low, where dividing by the best hit's own score would make it perfect.
-        """
-        return fsum(self._best_score(word) for word in {*WORD.findall(question.lower())})
+    def _searched(self, search: Any, question: Question, also: str | None = None) -> Any:
+        conditions = [c for c in (self._where, question.where, also) if c is not None]
+        return search.where(" AND ".join(conditions)) if conditions else search
 
     def families(self, hits: Sequence[Hit]) -> dict[str, Family]:
         """The parents of these hits with the number of their children, by the parent's chunk_id."""
@@ -100,7 +149,7 @@ class SearchArms:
         parents = self._rows(f"{documents} AND chunk_id IN ({_listed(named)})", COLUMNS)
         children = self._rows(f"{documents} AND parent_id IN ({_listed(named)})", ["parent_id"])
         counts = Counter(row["parent_id"] for row in children)
-        return {row["chunk_id"]: Family(_hit(row, 0.0), counts[row["chunk_id"]]) for row in parents}
+        return {row["chunk_id"]: Family(_hit(row), counts[row["chunk_id"]]) for row in parents}
 
     def neighbours(self, hits: Sequence[Hit]) -> set[frozenset[str]]:
         """The pairs of chunk_ids with nothing but white space between them.
@@ -141,22 +190,20 @@ class SearchArms:
         )
         return found
 
-    def _search_best_score(self, word: str) -> float:
-        best = self.bm25(word, 1)
-        return best[0].score if best else UNSEEN_TERM_SCORE
 
-
-def best_of(hits: Sequence[Hit], limit: int) -> list[Hit]:
+def best_of(hits: Sequence[Hit], limit: int, scores: Sequence[float] | None = None) -> list[Hit]:
     """The `limit` best of `limit + 1` hits, in an order that only scores and places decide.
 
-    If hits of equal score lie on both sides of the limit, which of them the engine returned is
-    chance: then none of that score is taken, unless all have it.
+    `scores` are those that the engine found them by (None: the hits' own). If hits of equal score
+    lie on both sides of the limit, which of them the engine returned is chance: then none of that
+    score is taken, unless all have it.
     """
-    ordered = sorted(hits, key=attrgetter("rank_key"))
-    if len(ordered) <= limit:
-        return ordered
-    surely = [hit for hit in ordered if hit.score > ordered[limit].score]
-    return surely or ordered[:limit]
+    found = zip(scores or [hit.score for hit in hits], hits, strict=True)
+    ordered = sorted(found, key=lambda pair: (-pair[0], *pair[1].rank_key[1:]))
+    if len(ordered) > limit:
+        beyond = ordered[limit][0]
+        ordered = [pair for pair in ordered if pair[0] > beyond] or ordered[:limit]
+    return [hit for _, hit in ordered]
 
 
 def _listed(values: Iterable[str]) -> str:
@@ -165,15 +212,14 @@ def _listed(values: Iterable[str]) -> str:
 
 def _hit(
     row: dict[str, Any],
-    score: float,
-    *,
+    score: float | None = None,
     vector_score: float | None = None,
     bm25_score: float | None = None,
 ) -> Hit:
     return Hit(
-        **{column: row[column] for column in COLUMNS if column != "heading_path"},
+        **{column: value for column, value in row.items() if column != "heading_path"},
         heading_path=tuple(row["heading_path"] or ()),
-        score=score,
+        score=score or 0.0,
         vector_score=vector_score,
         bm25_score=bm25_score,
     )

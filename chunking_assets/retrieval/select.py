@@ -1,32 +1,75 @@
 """From ranked hits to what is handed on: how many, how good, how long; then joined."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from chunking_assets.retrieval.hit import Hit, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The hits handed on, in order, and of all others why they are not, by chunk_id."""
+
+    hits: list[Hit]
+    dropped: dict[str, str]
 
 
 def select(
     ranked: Sequence[Hit],
     *,
     k: int | None = None,
-    cut: float | None = None,
     token_budget: int | None = None,
-) -> list[Hit]:
-    """The first hits that satisfy every limit given.
+    beside: Callable[[Hit], Sequence[Hit]] = lambda hit: (),
+) -> Selection:
+    """The first hits that satisfy every limit given, each with what `beside` hands on with it.
 
-    `k` bounds their number; `cut` drops hits scoring below that share of the best one;
-    `token_budget` stops before the hit that would exceed it, were it the first.
+    `k` bounds the hits, those beside them left out; one that came as a neighbour of a better one is
+    handed on already and does not count. `token_budget` stops before the hit that would exceed it,
+    were it the first, and leaves out neighbours that would.
     """
-    chosen: list[Hit] = []
-    tokens = 0
-    for hit in ranked[:k]:
-        if cut is not None and hit.score < cut * ranked[0].score:
-            break
+    chosen: dict[str, Hit] = {}
+    dropped: dict[str, str] = {}
+    count = tokens = 0
+    full: str | None = None
+    for hit in ranked:
+        if hit.chunk_id in chosen:
+            continue
+        if full is None and count == k:
+            full = f"k: {k} better hits were handed on"
+        if full is None and token_budget is not None and tokens + hit.n_tokens > token_budget:
+            full = f"token_budget: {tokens} of {token_budget} tokens were used"
+        if full is not None:
+            dropped[hit.chunk_id] = full
+            continue
+        count += 1
+        for number, other in enumerate((hit, *beside(hit))):
+            if other.chunk_id in chosen or (
+                number and token_budget is not None and tokens + other.n_tokens > token_budget
+            ):
+                continue
+            chosen[other.chunk_id] = other
+            tokens += other.n_tokens
+    return Selection(
+        list(chosen.values()), {i: why for i, why in dropped.items() if i not in chosen}
+    )
+
+
+def within(hits: Sequence[Hit], more: Sequence[Hit], token_budget: int | None) -> list[Hit]:
+    """The hits, and of the others, in order, those that are not among them and that fit."""
+    chosen = {hit.chunk_id: hit for hit in hits}
+    tokens = sum(hit.n_tokens for hit in hits)
+    for hit in more:
+        fits = token_budget is None or tokens + hit.n_tokens <= token_budget
+        if hit.chunk_id in chosen or not fits:
+            continue
+        chosen[hit.chunk_id] = hit
         tokens += hit.n_tokens
-        if token_budget is not None and tokens > token_budget:
-            break
-        chosen.append(hit)
-    return chosen
+    return list(chosen.values())
+
+
+def cut(ranked: Sequence[Hit], share: float) -> list[Hit]:
+    """The hits that score at least that share of the best one."""
+    return [hit for hit in ranked if hit.score >= share * ranked[0].score]
 
 
 def merge(
@@ -85,5 +128,5 @@ def _passage(hits: list[Hit]) -> Passage:
         heading_path=hits[0].heading_path,
         n_tokens=n_tokens,
         score=max(hit.score for hit in hits),
-        chunk_ids=tuple(hit.chunk_id for hit in hits),
+        hits=tuple(hits),
     )

@@ -12,6 +12,7 @@ from chunking_assets.embedding_models.vector_cache import VECTORS, CachedQueries
 from chunking_assets.keys import digest
 from chunking_assets.retrieval.hit import Hit
 from chunking_assets.retrieval.open import open_strategy
+from chunking_assets.retrieval.ranking import Ranking
 from chunking_assets.retrieval.reader import Reader
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
@@ -172,7 +173,7 @@ def _ask(
                 "text": passage.text,
                 "n_tokens": passage.n_tokens,
             }
-            for rank, passage in enumerate(reader.passages(reader.chosen(ranked)), 1)
+            for rank, passage in enumerate(reader.passages(reader.chosen(ranked), ranked), 1)
         ]
         if status == "active":
             by_cutoff = {
@@ -192,14 +193,14 @@ def _ask(
     )
 
 
-def hits_within(reader: Reader, ranked: list[Hit], cutoff: str) -> list[Hit]:
+def hits_within(reader: Reader, ranked: Ranking, cutoff: str) -> list[Hit]:
     """What the reader would choose at a cutoff: its own limits, another k, or a token budget."""
     limit = Cutoff.parse(cutoff)
     return reader.chosen(ranked, k=limit.passages, token_budget=limit.tokens)
 
 
-def _numbered(ranked: list[Hit]) -> list[tuple[int, Hit]]:
-    return list(enumerate(ranked[:RECORDED_RANKS], 1))
+def _numbered(ranked: Ranking) -> list[tuple[int, Hit]]:
+    return list(enumerate(ranked.hits[:RECORDED_RANKS], 1))
 
 
 def _row(rank: int, hit: Hit) -> dict[str, Any]:

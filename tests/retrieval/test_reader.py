@@ -1,9 +1,12 @@
 import pytest
 from small_corpus import HashEmbedder, SmallCorpus, write_corpus, write_document
 
+from chunking_assets.chunk_embeddings.word_frequencies import word_frequencies
 from chunking_assets.errors import CorpusError
 from chunking_assets.retrieval import reader as reader_module
+from chunking_assets.retrieval.bm25 import Bm25Settings, Weigher
 from chunking_assets.retrieval.open import open_strategy
+from chunking_assets.retrieval.search import Question
 
 DOCUMENTS = {
     "refunds.md": "# Refunds\n\nMoney goes back within 120 days of the sale.",
@@ -90,6 +93,11 @@ def test_each_arm_asks_for_one_more_to_see_a_tie_across_its_limit(tmp_path, stra
     corpus = SmallCorpus(write_corpus(tmp_path, {**same, "best.md": "The same rare words."}))
     corpus.update()
     reader = open_strategy(corpus.workspace, corpus.config.strategies[strategy])
-    arms, query = reader._arms(), corpus.embedder.embed_queries(["rare words"])[0]
-    assert [hit.doc_id for hit in arms.bm25("rare words", 10)] == ["docs/best.md"]
-    assert [hit.doc_id for hit in arms.vector(query, 10)] == ["docs/best.md"]
+    served = reader._follow()
+    weigher = served.weigher or Weigher(
+        word_frequencies(corpus.workspace, "test", served.arms._table)
+    )
+    query = corpus.embedder.embed_queries(["rare words"])[0]
+    question = Question(query, weigher.weigh("rare words", Bm25Settings()))
+    assert [hit.doc_id for hit in served.arms.bm25(question, 10)] == ["docs/best.md"]
+    assert [hit.doc_id for hit in served.arms.vector(question, 10)] == ["docs/best.md"]

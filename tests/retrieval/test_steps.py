@@ -1,9 +1,9 @@
 import pytest
 
-from chunking_assets.retrieval.fuse import fuse
+from chunking_assets.retrieval.fuse import ScoreFusion, reciprocal_rank
 from chunking_assets.retrieval.hit import Hit
 from chunking_assets.retrieval.search import best_of
-from chunking_assets.retrieval.select import merge, select
+from chunking_assets.retrieval.select import cut, merge, select
 
 
 def hit(name, score=1.0, *, doc="d", ordinal=0, start=0, text="text", tokens=10, **scores):
@@ -14,20 +14,29 @@ def ids(hits):
     return [h.chunk_id for h in hits]
 
 
-def test_select_keeps_the_first_k():
-    assert ids(select([hit("a", 3), hit("b", 2), hit("c", 1)], k=2)) == ["a", "b"]
+def fused(candidates, attainable, weight):
+    return sorted(
+        map(ScoreFusion.over(candidates, attainable, weight), candidates),
+        key=lambda h: h.rank_key,
+    )
+
+
+def test_select_keeps_the_first_k_and_says_why_not_the_others():
+    selection = select([hit("a", 3), hit("b", 2), hit("c", 1)], k=2)
+    assert ids(selection.hits) == ["a", "b"]
+    assert selection.dropped == {"c": "k: 2 better hits were handed on"}
 
 
 def test_the_cut_is_relative_to_the_best_hit():
     hits = [hit("a", 1.0), hit("b", 0.7), hit("c", 0.69)]
-    assert ids(select(hits, cut=0.7)) == ["a", "b"]
+    assert ids(cut(hits, 0.7)) == ["a", "b"]
 
 
 def test_a_token_budget_ends_before_the_hit_that_would_exceed_it():
     hits = [hit("a", tokens=40), hit("b", tokens=60), hit("c", tokens=1)]
-    assert ids(select(hits, token_budget=100)) == ["a", "b"]
-    assert ids(select(hits, token_budget=99)) == ["a"]
-    assert ids(select(hits, token_budget=39)) == []
+    assert ids(select(hits, token_budget=100).hits) == ["a", "b"]
+    assert ids(select(hits, token_budget=99).hits) == ["a"]
+    assert ids(select(hits, token_budget=39).hits) == []
 
 
 def test_neighbouring_chunks_become_one_passage_in_text_order():
@@ -62,27 +71,48 @@ def test_merging_can_be_left_out():
     assert len(merge(hits, adjacent=False)) == 2
 
 
-def test_fusion_weighs_both_arms():
-    vector = [hit("a", vector_score=0.9), hit("b", vector_score=0.5)]
-    bm25 = [hit("c", vector_score=0.7, bm25_score=10.0), hit("a", vector_score=0.9, bm25_score=5.0)]
-    fused = fuse(vector, bm25, attainable_bm25=10.0, vector_weight=0.5)
-    assert ids(fused) == ["a", "c", "b"]
-    assert [h.score for h in fused] == pytest.approx([0.5 + 0.25, 0.25 + 0.5, 0.0])
+def test_fusion_weighs_both_scores():
+    hits = [
+        hit("a", vector_score=0.9, bm25_score=5.0),
+        hit("b", vector_score=0.5, bm25_score=0.0),
+        hit("c", vector_score=0.7, bm25_score=10.0),
+    ]
+    found = fused(hits, 10.0, 0.5)
+    assert ids(found) == ["a", "c", "b"]
+    assert [h.score for h in found] == pytest.approx([0.5 + 0.25, 0.25 + 0.5, 0.0])
+    assert [h.fused_score for h in found] == [h.score for h in found]
 
 
 def test_words_that_match_little_leave_the_decision_to_the_vectors():
-    vector = [hit("near", vector_score=0.9), hit("far", vector_score=0.1)]
-    bm25 = [hit("far", vector_score=0.1, bm25_score=1.0)]
-    assert ids(fuse(vector, bm25, attainable_bm25=20.0, vector_weight=0.5)) == ["near", "far"]
+    hits = [
+        hit("near", vector_score=0.9, bm25_score=0.0),
+        hit("far", vector_score=0.1, bm25_score=1.0),
+    ]
+    assert ids(fused(hits, 20.0, 0.5)) == ["near", "far"]
 
 
 def test_fusion_of_one_candidate_is_not_a_division_by_zero():
-    assert ids(fuse([hit("a", vector_score=0.9)], [], 0.0, 0.5)) == ["a"]
+    assert ids(fused([hit("a", vector_score=0.9, bm25_score=0.0)], 0.0, 0.5)) == ["a"]
 
 
 def test_equal_scores_keep_one_order():
-    hits = [hit(n, vector_score=0.5) for n in "cab"]
-    assert ids(fuse(hits, [], 1.0, 0.5)) == ids(fuse(hits[::-1], [], 1.0, 0.5)) == ["a", "b", "c"]
+    hits = [hit(n, vector_score=0.5, bm25_score=0.0) for n in "cab"]
+    assert ids(fused(hits, 1.0, 0.5)) == ids(fused(hits[::-1], 1.0, 0.5)) == ["a", "b", "c"]
+
+
+def test_a_chunk_beyond_the_candidates_scores_no_more_than_the_best_of_them():
+    hits = [hit("a", vector_score=0.9, bm25_score=0.0), hit("b", vector_score=0.1, bm25_score=0.0)]
+    fusion = ScoreFusion.over(hits, 1.0, 1.0)
+    assert fusion(hit("c", vector_score=1.0)).score == 1.0
+    assert fusion(hit("d", vector_score=-1.0)).score == 0.0
+
+
+def test_reciprocal_rank_looks_at_places_only():
+    vector = [hit("a", vector_score=0.9), hit("b", vector_score=0.1)]
+    bm25 = [hit("b", bm25_score=100.0), hit("c", bm25_score=99.0)]
+    found = reciprocal_rank(vector, bm25, 60, 0.5)
+    assert ids(found) == ["b", "a", "c"]
+    assert found[0].score == pytest.approx(0.5 / 62 + 0.5 / 61)
 
 
 def test_hits_of_equal_score_are_in_text_order():

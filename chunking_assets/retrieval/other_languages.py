@@ -1,0 +1,59 @@
+"""Hits in other languages than the question's: the answer may be written in any.
+
+To a multilingual model a text is near to a question also because both are in one language, and
+words count in that language only. So texts in the question's language fill every place, whatever
+they say. No weight mends that; the best hits of each other language come along instead.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from chunking_assets.chunk_embeddings.lance_index import sql_literal
+from chunking_assets.parsed_elements.reuse import DOCUMENTS
+from chunking_assets.retrieval.hit import Hit
+from chunking_assets.workspace import Workspace
+
+
+class Languages:
+    """The languages of documents, read once for a served version of an index.
+
+    Documents without one, as source code is, are of none and looked for in none.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    @cached_property
+    def by_document(self) -> Mapping[str, str]:
+        """ISO 639-1 code by doc_id."""
+        rows = self._workspace.table(DOCUMENTS).read_all(columns=["doc_id", "language"])
+        return {} if rows is None else dict(rows.drop_nulls().iter_rows())
+
+    def scarce(self, hits: Sequence[Hit], language: str, most: int) -> list[str]:
+        """The languages besides this one of which fewer than `most` are among the hits."""
+        found = Counter(self.by_document.get(hit.doc_id) for hit in hits)
+        others = self.conditions.keys() - {language}
+        return sorted(other for other in others if found[other] < most)
+
+    @cached_property
+    def conditions(self) -> Mapping[str, str]:
+        """By language: that a chunk is of a document in it, as the store's SQL."""
+        named: dict[str, list[str]] = defaultdict(list)
+        for doc_id, language in sorted(self.by_document.items()):
+            named[language].append(sql_literal(doc_id))
+        return {code: f"doc_id IN ({', '.join(ids)})" for code, ids in named.items()}
+
+
+def of_other_languages(
+    ranked: Sequence[Hit], language: str, most: int, by_document: Mapping[str, str]
+) -> list[Hit]:
+    """The first `most` hits of every language but this one, in order."""
+    found = Counter[str]()
+    chosen = []
+    for hit in ranked:
+        other = by_document.get(hit.doc_id, language)
+        if other != language and found[other] < most:
+            found[other] += 1
+            chosen.append(hit)
+    return chosen
