@@ -1,8 +1,9 @@
 """`python -m benchmarks.comparison`: what a comparison costs, beside scipy's tests of one metric.
 
 Both sides get the same invented scores in one process and are timed in CPU seconds. Ours compares
-every metric, tests each difference twice, ranks all strategies and looks at every slice; scipy's
-bootstrap and permutation test are given the documents' sums of the metric that decides.
+every metric, judged ones with their noise among them, tests each difference twice, ranks all
+strategies and looks at every slice; scipy's bootstrap and permutation test are given the documents'
+sums of the metric that decides.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from evals.ragas_scores.build import JUDGED
 from evals.strategy_comparison.compare import EXPLORATORY, Comparison, beside, compare
 from evals.strategy_comparison.slices import SLICES_SCHEMA
 
@@ -40,7 +42,13 @@ def main() -> int:
     scores, clusters, slices = invented(chosen.questions, chosen.strategies)
     ours, comparison = _timed(
         lambda: compare(
-            scores, clusters, "strategy-0", PRIMARY, slices=slices, resamples=chosen.resamples
+            scores,
+            clusters,
+            "strategy-0",
+            PRIMARY,
+            judged=JUDGED,
+            slices=slices,
+            resamples=chosen.resamples,
         )
     )
     import scipy.stats  # type: ignore[import-untyped]  # noqa: F401  # not timed: it takes seconds
@@ -64,7 +72,7 @@ def invented(
     random = np.random.default_rng(0)
     questions = [f"q{number:05}" for number in range(n_questions)]
     documents = random.integers(0, max(2, n_questions // QUESTIONS_PER_DOCUMENT), n_questions)
-    metrics = [name for name in (PRIMARY, beside(PRIMARY), *EXPLORATORY) if name]
+    metrics = [PRIMARY, beside(PRIMARY), *EXPLORATORY, *JUDGED]
     scores = pl.concat(
         pl.DataFrame(
             {
@@ -73,6 +81,9 @@ def invented(
                 "metric": name.partition("@")[0],
                 "cutoff": name.partition("@")[2],
                 "value": random.choice([0.0, 0.5, 1.0], n_questions),
+                "status": "ok",
+                "judge_variance": 0.02 if name in JUDGED else np.nan,
+                "judge_key": [f"{name} {number} {question}" for question in questions],
             }
         )
         for name in metrics

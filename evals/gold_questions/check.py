@@ -15,6 +15,7 @@ import polars as pl
 from chunking_assets.chunk_sets.context import plain_words
 from chunking_assets.parsed_elements.document import Element
 from chunking_assets.parsed_elements.language import detect_language
+from chunking_assets.parsed_elements.parse import READABLE
 from evals.gold_questions.documents import Documents
 from evals.gold_questions.load import GoldQuestion, Quote, read_questions
 from evals.gold_questions.resolve import resolve
@@ -213,7 +214,7 @@ def _missing(
         near = get_close_matches(quote.doc_id, documents.files, n=1)
         cure = f"The nearest is {near[0]}." if near else "Write collection/path, as listed."
         return f"{key}.doc_id: no document {quote.doc_id}", cure
-    if status != "ok":
+    if status not in READABLE:
         problem = f"{key}.doc_id: {quote.doc_id} has no text (status {status})"
         return problem, "Quote another document, or make this one readable."
     if row["diff"] is None and quote.occurrence is not None:

@@ -12,9 +12,9 @@ from pathlib import Path
 import polars as pl
 
 from chunking_assets.parsed_elements.build import DOCUMENTS, HEAD_BYTES
-from chunking_assets.parsed_elements.parse import parse_document, parse_key
+from chunking_assets.parsed_elements.parse import READABLE, parse_document, parse_key
 from chunking_assets.raw_documents.collection import Collection
-from chunking_assets.raw_documents.listing import FileStat, scan
+from chunking_assets.raw_documents.listing import ListedFile, scan
 from chunking_assets.raw_documents.media_type import media_type
 from chunking_assets.workspace import Workspace, one_of
 
@@ -33,17 +33,17 @@ class Documents:
         self._collections, self._root, self._workspace = collections, root, workspace
 
     @cached_property
-    def files(self) -> dict[str, FileStat]:
+    def files(self) -> dict[str, ListedFile]:
         """Every document by its id, sorted.
 
         Raises:
             CorpusError: a collection's folder cannot be listed.
         """
         found = {
-            stat.doc_id: stat
+            file.doc_id: file
             for name, collection in self._collections.items()
-            for stats in scan(name, collection, self._root).files.values()
-            for stat in stats
+            for files in scan(name, collection, self._root).files.values()
+            for file in files
         }
         return dict(sorted(found.items()))
 
@@ -56,21 +56,23 @@ class Documents:
 
     def texts(self, doc_ids: Iterable[str]) -> dict[str, str]:
         """The texts of those that have one."""
-        read = self.read(doc_ids).filter(pl.col("status") == "ok")
+        read = self.read(doc_ids).filter(pl.col("status").is_in(READABLE))
         return dict(read.select("doc_id", "text").iter_rows())
 
-    def _read(self, stat: FileStat, stored: Mapping[str, str]) -> tuple[str, str]:
-        if stat.size > self._collections[stat.doc_id.partition("/")[0]].max_bytes:
+    def _read(self, file: ListedFile, stored: Mapping[str, str]) -> tuple[str, str]:
+        name, _, path = file.doc_id.partition("/")
+        collection = self._collections[name]
+        if file.size > collection.max_bytes:
             return "", "too_large"
         try:
-            data = stat.path.read_bytes()
+            data = file.read()
         except OSError:
             return "", "unreadable"
-        kind = media_type(data[:HEAD_BYTES], stat.path.name)
+        kind = collection.type_of(path) or media_type(data[:HEAD_BYTES], file.name)
         key = parse_key(sha256(data).hexdigest(), kind)
         if key in stored:
             return stored[key], "ok"
-        parsed = parse_document(data, stat.path.name, kind)
+        parsed = parse_document(data, file.name, kind)
         return parsed.text, parsed.status
 
     def _stored(self, doc_ids: Iterable[str]) -> dict[str, str]:

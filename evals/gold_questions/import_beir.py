@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chunking_assets.errors import CorpusError
 from chunking_assets.parsed_elements.build import HEAD_BYTES
-from chunking_assets.parsed_elements.parse import parse_document
+from chunking_assets.parsed_elements.parse import READABLE, parse_document
 from chunking_assets.raw_documents.media_type import media_type
 from chunking_assets.strict_yaml import Mistake, first_mistake
 from evals.gold_questions.imports import Imported, file_name, new_folder, question_id
@@ -82,7 +82,7 @@ def import_beir(
             continue
         quote = Quote(f"{collection}/{name}", (record.text.strip() or title))
         parsed = parse_document(data, name, media_type(data[:HEAD_BYTES], name))
-        if parsed.status != "ok" or not FoldedText(parsed.text).locate(quote.quote):
+        if parsed.status not in READABLE or not FoldedText(parsed.text).locate(quote.quote):
             skipped.append(f"corpus.jsonl: line {line}: {record.id!r} has no words to quote")
         else:
             quotes[record.id] = quote

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from chunking_assets.keys import digest
+from chunking_assets.parsed_elements.parse import READABLE
 from evals.gold_questions.drift import Words, passage_around
 from evals.gold_questions.load import GoldQuestion, Quote, Slot
 from evals.gold_questions.locate import FoldedText
@@ -174,7 +175,7 @@ def _locate(
         .iter_rows()
     ):
         now.status[doc_id] = status
-        if status == "ok":
+        if status in READABLE:
             now.located.update(_in_text(text, quotes[doc_id], now.last))
     return now
 

@@ -8,10 +8,9 @@ import sys
 from chunking_assets import config as configuration
 from chunking_assets.errors import CorpusError
 from chunking_assets.workspace import Workspace
-from evals.ragas_scores.agreement import agreements, judge_labels
 from evals.ragas_scores.availability import ragas_problem
-from evals.ragas_scores.instructions import english_prompts, read_instructions
-from evals.ragas_scores.labels import load_labels
+from evals.ragas_scores.build import measure_agreement
+from evals.ragas_scores.instructions import english_prompts
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,20 +26,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _agreement(config: configuration.Config) -> int:
-    file = config.ragas.labels_file(config.root)
-    if file is None:
+    if config.ragas.judge_labels is None:
         raise CorpusError(
             f"{config.file}: ragas.judge_labels: no labels are named. Write a file of labels "
             "(docs/configuration.md) and name it there."
         )
-    judge, judged = judge_labels(
-        load_labels(file),
-        config.ragas,
-        Workspace(config.home).caches / "judge",
-        read_instructions(config.ragas.instructions_file(config.root)),
-    )
-    print(f"judge: {judge or 'none'}")
-    for row in agreements(judge, "", judged):
+    rows, judged = measure_agreement(Workspace(config.home), config.ragas, config.root)
+    print(f"judge: {rows[0].judge or 'none'}")
+    for row in rows:
         print(f"  {row}")
     for each in judged:
         if each.judged is None:

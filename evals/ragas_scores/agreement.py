@@ -17,6 +17,7 @@ import polars as pl
 from chunking_assets.chat_models.chat_endpoint import CallFailed, ChatEndpoint
 from chunking_assets.chat_models.endpoint import endpoint_from_environment
 from chunking_assets.chat_models.response_cache import CACHE_FILE, ResponseCache
+from evals.coverage import MIN_COVERAGE
 from evals.ragas_scores.availability import ragas_problem
 from evals.ragas_scores.event_loop import in_own_loop
 from evals.ragas_scores.frames import Schema
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from chunking_assets.config import JudgeSettings
 
 ALL = "all"
+MIN_LABELS = 30
+"""With fewer labels judged, kappa may be off by more than it is worth."""
+MEASURE = "python -m evals.ragas_scores agreement"
+
 _Z = 1.959963984540054
 
 AGREEMENT: Schema = {
@@ -145,6 +150,48 @@ def agreements(
 
 def agreement_frame(rows: Sequence[Agreement]) -> pl.DataFrame:
     return pl.DataFrame([asdict(row) for row in rows], schema=AGREEMENT)
+
+
+def distrust(agreement: pl.DataFrame | None, judge: str, least_kappa: float) -> str | None:
+    """Why nothing may be decided by the scores of a judge, with the cure; None if it may.
+
+    `agreement` is the table `judge_agreement`, if there is one; `judge` as the scores name it.
+    """
+    found = _of_all_labels(agreement, judge)
+    if found is None:
+        return (
+            "this judge was not compared with people. Name a file of labels under "
+            f"ragas.judge_labels, then: {MEASURE}"
+        )
+    n_judged, n_labels, kappa = found.n_judged, found.n_labels, found.kappa
+    if n_judged < MIN_LABELS or n_judged < MIN_COVERAGE * n_labels:
+        needed = max(MIN_LABELS, math.ceil(MIN_COVERAGE * n_labels))
+        return (
+            f"this judge was compared with people on {n_judged} of {n_labels} labels, {needed} are "
+            f"needed. Label more answers, then: {MEASURE}"
+        )
+    if kappa is None:
+        return (
+            "all labels, and all the judge says of them, are alike, so agreement may be chance. "
+            f"Label answers of the other kind too, then: {MEASURE}"
+        )
+    if kappa < least_kappa:
+        return (
+            f"this judge agrees with people by kappa {kappa:.2f}, {least_kappa:g} is needed "
+            f"(comparison.min_kappa). See where it does not: {MEASURE}"
+        )
+    return None
+
+
+def agreement_in_words(agreement: pl.DataFrame | None, judge: str) -> str:
+    """How far a judge of faithfulness agrees with people, or that nobody knows."""
+    found = _of_all_labels(agreement, judge)
+    return "not compared with people" if found is None else f"against people, {found}"
+
+
+def _of_all_labels(agreement: pl.DataFrame | None, judge: str) -> Agreement | None:
+    rows = [] if agreement is None else agreement.filter(kind=ALL, judge=judge).rows(named=True)
+    return Agreement(**rows[0]) if rows else None
 
 
 def cohens_kappa(both: int, only_judge: int, only_people: int, neither: int) -> float | None:

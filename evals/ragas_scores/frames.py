@@ -10,6 +10,8 @@ from typing import Literal, TypeVar
 
 import polars as pl
 
+from chunking_assets.cost_ledger import Entry
+
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
 
 ANSWERS: Schema = {
@@ -163,7 +165,7 @@ class JudgeSummary:
 
     `carried_over` rows were taken from the last run; `requests` and tokens are this run's alone
     (tokens None once the endpoint did not say); `adaptations` per model what its server did not
-    accept.
+    accept. `costs` are what was sent for each question, and what need not be sent again.
     """
 
     skipped: str | None = None
@@ -174,6 +176,7 @@ class JudgeSummary:
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     adaptations: dict[str, list[str]] = field(default_factory=dict)
+    costs: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ from chunking_assets.chat_models.endpoint import (
     endpoint_from_environment,
 )
 from chunking_assets.chat_models.response_cache import CACHE_FILE, ResponseCache
+from chunking_assets.cost_ledger import Entry
 from chunking_assets.keys import digest
+from evals.coverage import BEYOND
 from evals.ragas_scores import answers, judge
 from evals.ragas_scores.availability import ragas_problem
 from evals.ragas_scores.event_loop import in_own_loop
@@ -59,6 +61,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Called with (questions done, questions in all)."""
+
+ANSWER = "answer"
+"""The work of answering, in the cost ledger; the others are named after their metric."""
 
 _FINAL = ("refused", "content_filter", "truncated", "invalid_output")
 """What asking again would not change."""
@@ -207,6 +212,7 @@ class _Run:
         self.metrics = [METRICS[name] for name in settings.metrics]
         self.judges = {m.name: judging.name(m.name) for m in self.metrics} if judging else {}
         self.carried_over = 0
+        self.costs: list[Entry] = []
 
     def summary(self) -> JudgeSummary:
         if self.judging is None:
@@ -222,6 +228,15 @@ class _Run:
             prompt_tokens=chat.spent.prompt_tokens,
             completion_tokens=chat.spent.completion_tokens,
             adaptations=chat.adaptations,
+            costs=tuple(self.costs),
+        )
+
+    def spend(self, work: str, question_id: str, spent: Spent) -> None:
+        """Note what was sent, or saved, for one question."""
+        settings = self.settings
+        model = settings.answer_model if work == ANSWER else settings.judge_model
+        self.costs.append(
+            Entry.of_calls(work, model, spent, strategy=self.strategy, question_id=question_id)
         )
 
     async def question(self, question: JudgedQuestion, chosen: bool) -> _Judged:
@@ -241,13 +256,15 @@ class _Run:
         if question.status.startswith("stale"):
             return replace(row, error_kind="stale")
         if not chosen:
-            return replace(row, error_kind="max_questions")
+            return replace(row, error_kind=BEYOND)
         if not self.settings.lexical_support and not any("answer" in m.reads for m in self.metrics):
             return replace(row, error_kind="not_needed")
         if not question.contexts:
             return replace(row, error_kind="no_contexts_retrieved")
         if (before := self.last.answers.get((question.question_id, row.answer_key))) is not None:
             self.carried_over += 1
+            if before.answer_kind == "generated":
+                self.spend(ANSWER, question.question_id, _saved(before, 1))
             return before
         if is_extractive:
             copied = extractive_answer(question.question, question.contexts)
@@ -281,7 +298,9 @@ class _Run:
         except CallFailed as failure:
             kind, message = _kind_and_message(failure)
             spent += failure.spent
+            self.spend(ANSWER, question.question_id, spent)
             return replace(row, status="error", error_kind=kind, error=message, **_tokens(spent))
+        self.spend(ANSWER, question.question_id, spent)
         return replace(_answered(row, output, question.contexts), **_tokens(spent))
 
     async def ask(self, asked: Sequence[dict[str, str]]) -> Any:
@@ -345,6 +364,7 @@ class _Run:
         carried = self.last.scores.get((question.question_id, metric.name, row.judge_key))
         if carried is not None:
             self.carried_over += 1
+            self.spend(metric.name, question.question_id, _saved(carried, carried.calls))
             return carried, self.last.statements.get((question.question_id, metric.name), [])
         return await self._judged(row, metric, sample)
 
@@ -378,6 +398,7 @@ class _Run:
         else:
             row = _with_value(row, judgements)
         spent = sum((judgement.spent for judgement in judgements), Spent())
+        self.spend(metric.name, row.question_id, spent)
         row = replace(
             row,
             calls=spent.requests,
@@ -430,7 +451,7 @@ def _settled(
     if question.status.startswith("stale"):
         return replace(row, status="stale", judge_key=None, error_kind=question.status)
     if not chosen:
-        return replace(row, status="skipped", judge_key=None, error_kind="max_questions")
+        return replace(row, status="skipped", judge_key=None, error_kind=BEYOND)
     if "reference" in metric.reads:
         if question.status == "unanswerable":
             return replace(row, error_kind="unanswerable")
@@ -485,6 +506,13 @@ def _with_value(row: ScoreRow, judgements: Sequence[judge.Judgement]) -> ScoreRo
 def _kind_and_message(failure: CallFailed) -> tuple[str, str]:
     stopped = isinstance(failure, EndpointStopped)
     return f"stopped: {failure.kind}" if stopped else failure.kind, failure.message
+
+
+def _saved(row: AnswerRow | ScoreRow, requests: int) -> Spent:
+    """What a row that is taken over need not be paid for again."""
+    sent, received = row.prompt_tokens, row.completion_tokens
+    known = None if sent is None or received is None else sent + received
+    return Spent(cached=requests, tokens_saved=known)
 
 
 def _tokens(spent: Spent) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import live
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
+from evals.ragas_scores.build import judge_identity
 from evals.strategy_comparison.build import read_scores
 from evals.strategy_comparison.gate import EXIT_STATUS, gate
 from evals.strategy_comparison.terminal import describe
@@ -68,7 +69,8 @@ def _compare(chosen: argparse.Namespace) -> int:
     if comparison.table.is_empty():
         raise CorpusError("no gold question could be scored. Add some, or mend the stale ones.")
     questions = dict(stored.gold.questions.select("question_id", "question").iter_rows())
-    print(*describe(comparison, chosen.strategy, questions, config.comparison.metric), sep="\n")
+    deciding, judge = config.comparison.metric, stored.judge_of(against)
+    print(*describe(comparison, chosen.strategy, questions, deciding, judge), sep="\n")
     return 0
 
 
@@ -83,6 +85,7 @@ def _gate(chosen: argparse.Namespace) -> int:
         chosen.strategy,
         _against(config, workspace, chosen),
         min_difference=chosen.min_difference,
+        judged_as=judge_identity(config.ragas, config.root),
     )
     print(f"{found.outcome}: {found.reason}")
     return EXIT_STATUS[found.outcome]

@@ -32,6 +32,9 @@ class PairedDifference:
     `behind_best` is how far its mean is behind the best one, over the questions scored for all; 0
     for the best itself. `p_behind` is how often strategies that are all equal would leave one that
     far behind.
+
+    `judge_noise` is the standard error that the judge alone gives the difference, None where it was
+    not measured.
     """
 
     n_questions: int
@@ -47,9 +50,12 @@ class PairedDifference:
     behind_best: float | None
     p_behind: float | None
     minimum_detectable_difference: float | None
+    judge_noise: float | None
 
 
-_NO_PAIR = PairedDifference(0, 0, None, None, None, None, None, 1.0, 1.0, None, None, None, None)
+_NO_PAIR = PairedDifference(
+    0, 0, None, None, None, None, None, 1.0, 1.0, None, None, None, None, None
+)
 
 
 def paired_bootstrap(
@@ -64,6 +70,7 @@ def paired_bootstrap(
     lower_is_better: bool = False,
     margin: float = 0.0,
     ranked: np.ndarray | None = None,
+    noise: np.ndarray | None = None,
 ) -> list[PairedDifference]:
     """Every strategy's paired difference to the baseline, in the order of the rows.
 
@@ -72,7 +79,9 @@ def paired_bootstrap(
     comparisons among which a verdict is sought: the minimum detectable difference is what would
     be found with 80 % power at the strictest level Holm's procedure may ask for. `margin` is the
     difference that the p-values are against. `ranked`, bool (strategies,), says which strategies
-    are ranked with one another; all of them if None.
+    are ranked with one another; all of them if None. `noise`, float64 as `scores`, is how far each
+    difference would vary if the same texts were judged again (a variance), NaN where that was not
+    measured.
 
     The interval is the percentile interval of the difference of means over questions, documents
     resampled with replacement, deviations widened by sqrt(D/(D-1)) · t/z: D documents resampled
@@ -84,11 +93,18 @@ def paired_bootstrap(
     in which the best and the worst of strategies without any difference are as far apart, so that
     it stays above 1 - `confidence` for all of equal strategies in `confidence` of the cases.
 
+    Noise of a judge enters in a second stage: each resampled difference is moved by a normal draw
+    with the variance that its repeated judgements give the mean, and the detectable difference has
+    that variance added. The first stage holds some of it already, as far as it differs between
+    these documents, so the interval is rather a little wide than narrow; it is one for documents
+    like these, judged anew.
+
     Sources: Efron & Tibshirani, An Introduction to the Bootstrap (1993); Hesterberg, What
     Teachers Should Know About the Bootstrap, The American Statistician 69 (2015), on narrowness;
     Cameron, Gelbach & Miller, Bootstrap-Based Improvements for Inference with Clustered Errors,
     Review of Economics and Statistics 90 (2008); Westfall & Young, Resampling-Based Multiple
-    Testing (1993), on the range.
+    Testing (1993), on the range; Davison & Hinkley, Bootstrap Methods and their Application (1997),
+    section 3.8, on resampling in two stages.
     """
     names = np.asarray(documents, dtype=object)
     scored = ~np.isnan(scores)
@@ -118,6 +134,8 @@ def paired_bootstrap(
         n_documents = len(sizes)
         observed = totals.sum(axis=0) / sizes.sum()
         drawn = _widened(_resample(totals, sizes, resamples, seed), observed, n_documents, alpha)
+        judged = _noise(noise, rows, questions)
+        drawn = _judged_anew(drawn, np.nan_to_num(judged), seed)
         low, high = np.quantile(drawn, [alpha / 2, 1 - alpha / 2], axis=0)
         beyond = totals - margin * sizes[:, None]
         p_randomisation = sign_flip_p_values(
@@ -142,7 +160,9 @@ def paired_bootstrap(
                     totals[:, column] - observed[column] * sizes,
                     int(sizes.sum()),
                     alpha / max(1, family),
+                    float(np.nan_to_num(judged[column])),
                 ),
+                judge_noise=None if np.isnan(judged[column]) else float(judged[column]),
             )
     return [results[row] for row in range(len(scores))]
 
@@ -213,18 +233,37 @@ def _widened(drawn: np.ndarray, observed: np.ndarray, n_documents: int, alpha: f
     return widened
 
 
+def _noise(noise: np.ndarray | None, rows: np.ndarray, questions: np.ndarray) -> np.ndarray:
+    """The standard error of each row's mean difference that is the judge's; NaN if unknown."""
+    if noise is None:
+        return np.full(len(rows), np.nan)
+    shown: np.ndarray = np.sqrt(noise[np.ix_(rows, questions)].sum(axis=1)) / questions.sum()
+    return shown
+
+
+def _judged_anew(drawn: np.ndarray, errors: np.ndarray, seed: int) -> np.ndarray:
+    if not errors.any():
+        return drawn
+    random = np.random.default_rng([seed, 2])  # not the documents that were drawn
+    moved: np.ndarray = drawn + errors * random.standard_normal(drawn.shape)
+    return moved
+
+
 def _p_value(drawn: np.ndarray, totals: np.ndarray, tolerance: float) -> float:
     beyond = min((drawn <= tolerance).sum(), (drawn >= -tolerance).sum())
     differing = int((np.abs(totals) > tolerance).sum())
     return min(1.0, max(2 * (1 + int(beyond)) / (1 + len(drawn)), 2.0 ** (1 - differing)))
 
 
-def _minimum_detectable(residuals: np.ndarray, n_questions: int, alpha: float) -> float | None:
+def _minimum_detectable(
+    residuals: np.ndarray, n_questions: int, alpha: float, judge_noise: float
+) -> float | None:
     """From the clustered standard error; `residuals` are per document, summed over questions."""
     n_documents = len(residuals)
     squares = float(residuals @ residuals)
     if n_documents < 2 or squares <= _ROUNDING:
         return None
-    standard_error = sqrt(n_documents / (n_documents - 1) * squares) / n_questions
+    clustered = n_documents / (n_documents - 1) * squares / n_questions**2
+    standard_error = sqrt(clustered + judge_noise**2)
     degrees = n_documents - 1
     return (t_quantile(1 - alpha / 2, degrees) + t_quantile(POWER, degrees)) * standard_error

@@ -12,19 +12,24 @@ from chunking_assets.keys import digest
 from chunking_assets.live_index.promotion import live
 from chunking_assets.workspace import Workspace
 from evals.gold_questions.build import Gold, read_gold
+from evals.ragas_scores.agreement import agreement_in_words, distrust
+from evals.ragas_scores.build import JUDGE_AGREEMENT, JUDGED, RAGAS_SCORES, Judged, read_judged
 from evals.retrieval_scores.build import RETRIEVAL_SCORES, measurement
+from evals.retrieval_scores.registry import METRICS
 from evals.strategy_comparison.compare import (
     CHANGES_SCHEMA,
     SLICE_ROWS_SCHEMA,
     TABLE_SCHEMA,
     VERSION,
+    Changed,
     Comparison,
     beside,
     compare,
+    tokens_read,
 )
 from evals.strategy_comparison.report import frontier_svg, leaderboard_svg
 from evals.strategy_comparison.slices import question_slices
-from evals.strategy_comparison.verdict import explain
+from evals.strategy_comparison.verdict import explain, is_cost
 
 if TYPE_CHECKING:
     from chunking_assets.config import ComparisonSettings
@@ -50,13 +55,15 @@ class ComparisonUpdate:
     baseline: str
     verdict: str
     markdown: str
+    judged_markdown: str
     picture: str
     changes_markdown: str
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The version of one strategy's scores, and what of the measurement has changed since."""
+    """The version of one strategy's retrieval scores, and what of their measurement has changed
+    since."""
 
     version: str
     changed: tuple[str, ...]
@@ -66,12 +73,16 @@ class Scored:
 class StoredScores:
     """The scores there are, read together with the questions they are of.
 
-    `scores` holds those that were measured as is measured now; `scored` also names the others.
+    `scores` are of the strategies measured as is measured now, in anything; `scored` also names the
+    others. `judged` holds what was judged of a strategy, `agreement` how far judges agree with
+    people.
     """
 
     gold: Gold
     scored: Mapping[str, Scored]
     scores: pl.DataFrame
+    judged: Mapping[str, Judged]
+    agreement: pl.DataFrame | None
 
     def against(
         self,
@@ -83,6 +94,8 @@ class StoredScores:
     ) -> Comparison:
         """All strategies against one, by `metric` or by the one that decides.
 
+        A judged metric decides only if its judge agrees with people; to look at, it needs not.
+
         Raises:
             CorpusError: the baseline is not scored, or not as is measured now.
         """
@@ -91,21 +104,57 @@ class StoredScores:
                 f"the baseline {baseline} is not scored on the gold questions as they are now. "
                 "Build its retrieval_scores first."
             )
-        if self.scores.is_empty():
+        if self.scores.filter(pl.col("cutoff") != "").is_empty():
             return NOTHING_TO_COMPARE
         clusters = _clusters(self.gold.evidence)
+        # A question without evidence rests on no document: it stands for itself.
+        of_its_own = {name: name for name in self.gold.questions["question_id"]}
         return compare(
             self.scores,
-            clusters,
+            of_its_own | clusters,
             baseline,
             metric or settings.metric,
+            judged=[name for name in JUDGED if (self.scores["metric"] == name).any()],
             slices=question_slices(self.gold.questions, clusters),
-            changed={name: scored.changed for name, scored in self.scored.items()},
+            changed=self.changed(baseline),
+            distrust=None if metric else self.distrust(settings, baseline),
             confidence=settings.confidence,
             resamples=settings.resamples,
             seed=settings.seed,
             margin=margin,
         )
+
+    def changed(self, baseline: str) -> Changed:
+        """What of the measurement differs from now, or for judged metrics from the baseline's, by
+        metric and strategy."""
+        retrieval = {name: scored.changed for name, scored in self.scored.items()}
+        return dict.fromkeys(METRICS, retrieval) | {
+            metric: {name: self._judged_otherwise(name, baseline, metric) for name in self.scored}
+            for metric in JUDGED
+        }
+
+    def _judged_otherwise(self, strategy: str, baseline: str, metric: str) -> tuple[str, ...]:
+        scored, judged = self.scored[strategy], self.judged.get(strategy)
+        if "golden_version" in scored.changed:
+            return ("golden_version",)
+        if judged is None:
+            return ()
+        if judged.retrieval != scored.version:
+            return ("retrieval",)
+        return judged.differs(self.judged.get(baseline), metric)
+
+    def judge_of(self, baseline: str) -> str | None:
+        """Who judged faithfulness, and how far it agrees with people, in words."""
+        judged = self.judged.get(baseline)
+        judge = None if judged is None else judged.judges.get("faithfulness")
+        return judge and f"Judge {judge}\n  {agreement_in_words(self.agreement, judge)}"
+
+    def distrust(self, settings: "ComparisonSettings", baseline: str) -> str | None:
+        """Why the metric that decides may not; None if it may."""
+        if settings.metric not in JUDGED or baseline not in self.judged:
+            return None
+        judge = self.judged[baseline].judges.get(settings.metric)
+        return judge and distrust(self.agreement, judge, settings.min_kappa)
 
 
 def scored_strategies(
@@ -132,15 +181,49 @@ def read_scores(workspace: Workspace, strategies: Sequence[str]) -> StoredScores
     """
     gold = read_gold(workspace)
     scored = scored_strategies(workspace, strategies, gold.version)
-    comparable = [name for name, of_strategy in scored.items() if not of_strategy.changed]
-    if not comparable:
+    if all(of_strategy.changed for of_strategy in scored.values()):
         raise CorpusError(
             "no strategy is scored on the gold questions as they are now. "
             "Build retrieval_scores first."
         )
-    scores = workspace.table(RETRIEVAL_SCORES).read_all(comparable)
+    of_now = [name for name, scores in scored.items() if "golden_version" not in scores.changed]
+    scores = workspace.table(RETRIEVAL_SCORES).read_all(of_now)
     assert scores is not None
-    return StoredScores(gold, scored, scores.drop("strategy_digest"))
+    judged = {
+        name: found for name in of_now if (found := read_judged(workspace, name, gold)) is not None
+    }
+    of_answers = [found.scores for found in judged.values()]
+    return StoredScores(
+        gold,
+        scored,
+        pl.concat([scores.drop("strategy_digest"), *of_answers], how="diagonal"),
+        judged,
+        workspace.table(JUDGE_AGREEMENT).read(),
+    )
+
+
+def comparison_version(
+    workspace: Workspace,
+    scored: Mapping[str, Scored],
+    settings: "ComparisonSettings",
+    baseline: str | None,
+) -> str:
+    """A digest of all that a comparison is made from, and of how it is made."""
+    judged = [
+        (name, manifest.version, manifest.details.get("retrieval"))
+        for name in sorted(scored)
+        if (manifest := workspace.table(RAGAS_SCORES).manifest(name)) is not None
+    ]
+    agreement = workspace.table(JUDGE_AGREEMENT).manifest() if settings.metric in JUDGED else None
+    return digest(
+        "comparison",
+        VERSION,
+        sorted((name, scores.version, scores.changed) for name, scores in scored.items()),
+        judged,
+        agreement and agreement.version,
+        baseline,
+        settings.model_dump(mode="json"),
+    )
 
 
 def update_strategy_comparison(
@@ -159,13 +242,7 @@ def update_strategy_comparison(
         name for name, scored in stored.scored.items() if not scored.changed
     )
     comparison = stored.against(baseline, settings)
-    version = digest(
-        "comparison",
-        VERSION,
-        sorted((name, scored.version, scored.changed) for name, scored in stored.scored.items()),
-        baseline,
-        settings.model_dump(mode="json"),
-    )
+    version = comparison_version(workspace, stored.scored, settings, baseline)
     for name, rows in (
         (QUESTION_CHANGES, comparison.changes),
         (STRATEGY_SLICES, comparison.slices),
@@ -181,15 +258,24 @@ def update_strategy_comparison(
         baseline=baseline,
         verdict=_verdict(comparison.table),
         markdown=_markdown(primary),
+        judged_markdown=_judged(comparison.table),
         picture="\n\n".join(
             f"![{name}](data:image/svg+xml;base64,{b64encode(svg.encode()).decode()})"
             for name, svg in (
                 ("intervals", leaderboard_svg(primary)),
-                ("frontier", frontier_svg(stored.scores, baseline)),
+                ("frontier", _frontier(stored, baseline, settings.metric)),
             )
         ),
         changes_markdown=_changes(comparison.changes),
     )
+
+
+def _frontier(stored: StoredScores, baseline: str, metric: str) -> str:
+    changed = stored.changed(baseline).get(metric.partition("@")[0], {})
+    otherwise = [name for name, scored in stored.scored.items() if scored.changed or changed[name]]
+    scores = stored.scores.filter(~pl.col("strategy").is_in(otherwise))
+    quality = "recall@5" if is_cost(metric) else metric
+    return frontier_svg(scores, baseline, quality, tokens_read(quality))
 
 
 def _clusters(evidence: pl.DataFrame) -> dict[str, str]:
@@ -233,6 +319,15 @@ def _markdown(primary: pl.DataFrame) -> str:
             f"{row['state'] or ''} |"
         )
     return "\n".join(lines)
+
+
+def _judged(table: pl.DataFrame) -> str:
+    lines = [
+        f"- `{row['strategy']}`, {row['metric']}: {explain(row)}."
+        for row in table.filter(pl.col("metric").is_in(JUDGED)).iter_rows(named=True)
+        if row["verdict"] != "baseline"
+    ]
+    return "\n".join(lines) or "no answer was judged"
 
 
 def _changes(changes: pl.DataFrame) -> str:

@@ -1,10 +1,11 @@
 """Every strategy against the baseline: verdicts, questions won and lost, slices of the questions.
 
-One metric, named before looking, decides; the others are there to explain and are corrected as a
-family of their own. Only questions scored on both sides are compared, and only scores measured in
-the same way.
+One metric, named before looking, decides; the others are there to explain, and those on the spans
+and those on the answers are corrected as families of their own. Only questions scored on both sides
+are compared, and only scores measured in the same way.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
@@ -14,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from chunking_assets.errors import CorpusError
+from evals.coverage import MIN_COVERAGE, NOT_ASKED, covered, difference_bounds
 from evals.strategy_comparison.bootstrap import paired_bootstrap
-from evals.strategy_comparison.coverage import MIN_COVERAGE, covered, difference_bounds
 from evals.strategy_comparison.holm import holm
 from evals.strategy_comparison.verdict import (
     decide,
@@ -26,8 +27,8 @@ from evals.strategy_comparison.verdict import (
     withheld,
 )
 
-VERSION = 2
-"""Raised when the same scores would be given another verdict."""
+VERSION = 4
+"""Raised when the same scores would be given another verdict, or other figures."""
 
 EXPLORATORY = ("precision@5", "iou@5", "ndcg@10", "mrr@10")
 
@@ -38,8 +39,8 @@ For a hit that is 0 to 1 or back; for recall, half of the evidence found or lost
 mostly chunk borders that shifted by a few words.
 """
 
-NOT_ASKED = ("not_applicable", "stale")
-"""Statuses of a score that say there was nothing to score, so that nothing is missing."""
+Changed = Mapping[str, Mapping[str, Sequence[str]]]
+"""By metric, without its cut-off, and strategy: what differs in the measurement."""
 
 _Columns = dict[str, type[pl.DataType]]
 TABLE_SCHEMA: _Columns = {
@@ -60,6 +61,7 @@ TABLE_SCHEMA: _Columns = {
     "behind_best": pl.Float64,
     "p_behind": pl.Float64,
     "minimum_detectable_difference": pl.Float64,
+    "judge_noise": pl.Float64,
     "questions_needed": pl.Int64,
     "n_scored": pl.Int64,
     "n_total": pl.Int64,
@@ -132,8 +134,10 @@ class _Test:
 class _Aligned:
     """One metric's scores, strategies and questions sorted, and the document of each question.
 
-    `values` is float64 (strategies, questions), NaN where nothing was scored; `asked` is False
-    where the metric does not apply.
+    Arrays are (strategies, questions). `values` is float64, NaN where nothing was scored; `asked`
+    is False where the metric does not apply; `why` is the kind of failure where a score is missing,
+    if known. `noise` is the variance of a value that is the judge's, NaN if unknown; equal numbers
+    in `judgements` are one judgement of the same texts, 0 is none.
     """
 
     metric: str
@@ -142,6 +146,9 @@ class _Aligned:
     documents: list[str]
     values: np.ndarray
     asked: np.ndarray
+    why: np.ndarray
+    noise: np.ndarray
+    judgements: np.ndarray
 
     def of(self, questions: np.ndarray) -> "_Aligned":
         """These questions only, bool (questions,)."""
@@ -151,22 +158,52 @@ class _Aligned:
             self.strategies,
             [self.questions[n] for n in kept],
             [self.documents[n] for n in kept],
-            self.values[:, questions],
-            self.asked[:, questions],
+            *(
+                part[:, questions]
+                for part in (self.values, self.asked, self.why, self.noise, self.judgements)
+            ),
         )
 
+    def noise_against(self, reference: int) -> np.ndarray:
+        """The judge's variance of each difference to a row: a judgement that both sides share has
+        moved both alike."""
+        shared = (self.judgements == self.judgements[reference]) & (self.judgements > 0)
+        noise: np.ndarray = np.where(shared, 0.0, self.noise + self.noise[reference])
+        return noise
 
-def beside(metric: str) -> str | None:
+    def is_unscored(self, strategy: str) -> bool:
+        """Whether a strategy has no score, and nothing says why."""
+        row = self.strategies.index(strategy)
+        return bool(np.isnan(self.values[row]).all()) and not self.missing(row)
+
+    def missing(self, row: int) -> str:
+        """The scores one strategy misses, counted by what is known of the cause."""
+        missed = self.why[row, self.asked[row] & np.isnan(self.values[row])]
+        counted = Counter(why for why in missed.tolist() if why).most_common()
+        return ", ".join(f"{count} {why}" for why, count in counted)
+
+
+def beside(metric: str) -> str:
     """The same metric at an equal token budget, or at an equal number of chunks where the metric
-    has a token budget already; None for what is not cut.
+    has a token budget already; empty for what is not cut.
 
     >>> beside("recall@5"), beside("recall@2000t"), beside("faithfulness")
-    ('recall@1000t', 'recall@5', None)
+    ('recall@1000t', 'recall@5', '')
     """
     name, _, cutoff = metric.partition("@")
     if not cutoff:
-        return None
+        return ""
     return f"{name}@5" if cutoff.endswith("t") else f"{name}@1000t"
+
+
+def tokens_read(metric: str) -> str:
+    """What a score costs to read: the context tokens at its cut-off; of an answer, those it was
+    given.
+
+    >>> tokens_read("recall@1000t"), tokens_read("faithfulness")
+    ('context_tokens@1000t', 'context_tokens@served')
+    """
+    return f"context_tokens@{metric.partition('@')[2] or 'served'}"
 
 
 def compare(
@@ -176,8 +213,10 @@ def compare(
     primary: str = "recall@5",
     exploratory: Sequence[str] = EXPLORATORY,
     *,
+    judged: Sequence[str] = (),
     slices: pl.DataFrame | None = None,
-    changed: Mapping[str, Sequence[str]] | None = None,
+    changed: Changed | None = None,
+    distrust: str | None = None,
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 20_260_101,
@@ -186,54 +225,88 @@ def compare(
     """Compare strategies on the questions both sides were scored on.
 
     `scores` has `strategy, question_id, metric, cutoff, value`; a null or NaN value was not scored,
-    and neither is a question that has rows of others only. A column `status` may say that there
-    was nothing to score (`not_applicable`, `stale`), which is not missing. `clusters` names the
-    document each question rests on. `slices` has `question_id, dimension, slice`. `changed` names,
-    for strategies measured otherwise, what of the measurement differs; their scores are not looked
-    at. `margin` is the difference a verdict is against.
+    and neither is a question that has rows of others only. What it has besides counts too: `status`
+    may say that there was nothing to score (`not_applicable`, `stale`), which is not missing, and
+    `error_kind` why a score is missing; `judge_variance` is how far the value would vary if it were
+    judged again, and an equal `judge_key` is one judgement. `clusters` names the document each
+    question rests on. `slices` has `question_id, dimension, slice`.
+
+    `changed` names, for metrics and strategies measured otherwise, what differs; such scores are
+    not looked at. `distrust` says why the primary metric may decide nothing. `margin` is the
+    difference a verdict is against.
 
     The primary metric at the other sort of cut-off (`beside`) is compared with the exploratory
-    ones. Exploratory metrics nobody scored give no rows. The result depends on the content only,
-    not on the order of rows.
+    ones, the `judged` ones apart. Metrics nobody has a row of give no rows. The result depends on
+    the content only, not on the order of rows.
 
     Raises:
         CorpusError: the baseline has no score of the primary metric, a question has no cluster,
             or a score is there twice.
     """
-    changed = {name: what for name, what in (changed or {}).items() if what}
-    comparable = scores.filter(~pl.col("strategy").is_in(list(changed)))
-    twin = beside(primary)
-    wanted = dict.fromkeys([primary, *([twin] if twin else []), *exploratory])
-    aligned = [a for name in wanted if (a := _aligned(comparable, name, clusters)) is not None]
-    deciding = aligned[0] if aligned and aligned[0].metric == primary else None
-    if (
-        deciding is None
-        or baseline not in deciding.strategies
-        or np.isnan(deciding.values[deciding.strategies.index(baseline)]).all()
-    ):
+    of_metric = _Measured(scores, clusters, changed or {})
+    deciding = of_metric.aligned(primary)
+    if deciding is None or baseline not in deciding.strategies or deciding.is_unscored(baseline):
         raise CorpusError(
             f"the baseline {baseline!r} has no {primary} score. Score it first, or name another "
             "baseline or metric under `comparison:`."
         )
     test = _Test(confidence, resamples, seed, margin)
     made = {"baseline": baseline, "seed": seed, "resamples": resamples, "confidence": confidence}
-    decided = _family([deciding], baseline, test)
+    twin = beside(primary)
+    on_spans = dict.fromkeys([*([twin] if twin else []), *exploratory])
     rows = [
-        *({**row, "is_primary": True} for row in decided),
-        *({**row, **made, "is_primary": True} for row in _incomparable(primary, changed)),
-        *({**row, "is_primary": False} for row in _family(aligned[1:], baseline, test)),
+        *_family([deciding], baseline, test, distrust),
+        *_incomparable(primary, of_metric.changed_in(primary, baseline)),
     ]
+    for row in rows:
+        row["is_primary"] = True
+    told = of_metric.changed_in(primary, baseline)
+    for family in (on_spans, dict.fromkeys(judged)):
+        others = [name for name in family if name != primary]
+        rows += _family(of_metric.comparable(others, baseline), baseline, test)
+        for name in others:
+            what = of_metric.changed_in(name, baseline)
+            rows += _incomparable(name, {s: w for s, w in what.items() if told.get(s) != w})
     return Comparison(
-        _frame([{**row, **made} for row in rows], TABLE_SCHEMA),
+        _frame([{"is_primary": False, **row, **made} for row in rows], TABLE_SCHEMA),
         _changes(deciding, baseline),
-        _frame(_slices(deciding, baseline, test, slices), SLICE_ROWS_SCHEMA),
+        _frame(_slices(deciding, baseline, test, slices, distrust), SLICE_ROWS_SCHEMA),
     )
 
 
-def _family(metrics: Sequence[_Aligned], baseline: str, test: _Test) -> list[_Row]:
+@dataclass(frozen=True)
+class _Measured:
+    """The scores as `compare` takes them, metric by metric."""
+
+    scores: pl.DataFrame
+    clusters: Mapping[str, str]
+    changed: Changed
+
+    def changed_in(self, metric: str, baseline: str) -> dict[str, Sequence[str]]:
+        """What was measured otherwise, by strategy; all are if the baseline was."""
+        of_metric = self.changed.get(metric.partition("@")[0], {})
+        if what := of_metric.get(baseline):
+            others = {*self.scores["strategy"], *of_metric} - {baseline}
+            return dict.fromkeys(sorted(others), what)
+        return {strategy: what for strategy, what in sorted(of_metric.items()) if what}
+
+    def comparable(self, metrics: Sequence[str], baseline: str) -> list[_Aligned]:
+        """Those that somebody and the baseline were measured in as is measured now."""
+        aligned = (self.aligned(metric) for metric in metrics)
+        return [a for a in aligned if a is not None and baseline in a.strategies]
+
+    def aligned(self, metric: str) -> _Aligned | None:
+        otherwise = [s for s, w in self.changed.get(metric.partition("@")[0], {}).items() if w]
+        comparable = self.scores.filter(~pl.col("strategy").is_in(otherwise))
+        return _aligned(comparable, metric, self.clusters)
+
+
+def _family(
+    metrics: Sequence[_Aligned], baseline: str, test: _Test, distrust: str | None = None
+) -> list[_Row]:
     """The rows of metrics whose p-values are corrected together."""
     family = sum(len(aligned.strategies) - 1 for aligned in metrics)
-    rows = [_differences(aligned, baseline, test, family) for aligned in metrics]
+    rows = [_differences(a, baseline, test, family, distrust) for a in metrics]
     _correct([row for of_metric in rows for row in of_metric])
     for of_metric in rows:
         _judge(of_metric)
@@ -241,7 +314,13 @@ def _family(metrics: Sequence[_Aligned], baseline: str, test: _Test) -> list[_Ro
 
 
 def _differences(
-    aligned: _Aligned, baseline: str, test: _Test, family: int, *, is_ranked: bool = True
+    aligned: _Aligned,
+    baseline: str,
+    test: _Test,
+    family: int,
+    distrust: str | None,
+    *,
+    is_ranked: bool = True,
 ) -> list[_Row]:
     """Every strategy against the baseline, best mean first; not enough scored, or none: last."""
     values, asked = aligned.values, aligned.asked
@@ -260,6 +339,7 @@ def _differences(
         lower_is_better=cost,
         margin=test.margin,
         ranked=is_enough & is_ranked,
+        noise=aligned.noise_against(reference),
     )
     rows = []
     for number, (strategy, result) in enumerate(zip(aligned.strategies, results, strict=True)):
@@ -269,6 +349,8 @@ def _differences(
         rows.append(
             {
                 **asdict(result),
+                "ci_low": _possible(result.ci_low, cost),
+                "ci_high": _possible(result.ci_high, cost),
                 **asdict(coverage[number]),
                 **{f"baseline_{name}": n for name, n in asdict(coverage[reference]).items()},
                 "metric": aligned.metric,
@@ -279,7 +361,9 @@ def _differences(
                 "questions_needed": questions_needed(result, test.margin),
                 "confidence": test.confidence,
                 "margin": test.margin,
-                "changed": None,
+                "missing": aligned.missing(number),
+                "baseline_missing": aligned.missing(reference),
+                "distrust": distrust,
             }
         )
 
@@ -289,6 +373,11 @@ def _differences(
         return (row["coverage"] or 0) < MIN_COVERAGE, score, row["strategy"]
 
     return sorted(rows, key=rank)
+
+
+def _possible(end: float | None, cost: bool) -> float | None:
+    """An end of an interval: no difference of shares is beyond 1, however few the documents."""
+    return end if end is None or cost else min(1.0, max(-1.0, end))
 
 
 def _correct(rows: Sequence[_Row]) -> None:
@@ -312,7 +401,7 @@ def _judge(rows: Sequence[_Row]) -> None:
 
 def _incomparable(metric: str, changed: Mapping[str, Sequence[str]]) -> list[_Row]:
     rows: list[_Row] = []
-    for strategy, what in sorted(changed.items()):
+    for strategy, what in changed.items():
         row: _Row = {
             "metric": metric,
             "strategy": strategy,
@@ -327,7 +416,11 @@ def _incomparable(metric: str, changed: Mapping[str, Sequence[str]]) -> list[_Ro
 
 
 def _slices(
-    deciding: _Aligned, baseline: str, test: _Test, slices: pl.DataFrame | None
+    deciding: _Aligned,
+    baseline: str,
+    test: _Test,
+    slices: pl.DataFrame | None,
+    distrust: str | None,
 ) -> list[_Row]:
     if slices is None:
         return []
@@ -342,7 +435,7 @@ def _slices(
         {**row, "dimension": dimension, "slice": name}
         for dimension, name, part in parts
         for row in _differences(
-            part, baseline, test, len(parts) * (len(part.strategies) - 1), is_ranked=False
+            part, baseline, test, len(parts) * (len(part.strategies) - 1), distrust, is_ranked=False
         )
     ]
     # What is too small for a verdict is known before any score is looked at: no test is made.
@@ -378,14 +471,30 @@ def _aligned(scores: pl.DataFrame, name: str, clusters: Mapping[str, str]) -> _A
         rows["strategy"].replace_strict(strategies, range(len(strategies))).to_numpy(),
         rows["question_id"].replace_strict(questions, range(len(questions))).to_numpy(),
     )
-    values = np.full((len(strategies), len(questions)), np.nan)
-    values[at] = rows["value"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    asked = np.ones(values.shape, dtype=bool)
-    if "status" in rows.columns:
-        asked[at] = ~rows["status"].is_in(NOT_ASKED).fill_null(False).to_numpy()
-        values[~asked] = np.nan
-    documents = _documents(questions, clusters)
-    return _Aligned(name, strategies, questions, documents, values, asked)
+    shape = (len(strategies), len(questions))
+
+    def spread(column: str, empty: float | str) -> np.ndarray:
+        """A column as (strategies, questions), `empty` where there is no row or no value."""
+        is_text = isinstance(empty, str)
+        whole = np.full(shape, empty, dtype=object if is_text else np.float64)
+        if column in rows.columns:
+            values = rows[column].cast(pl.String if is_text else pl.Float64).fill_null(empty)
+            whole[at] = values.to_numpy()
+        return whole
+
+    asked = ~np.isin(spread("status", ""), NOT_ASKED)
+    keys = np.append("", spread("judge_key", "").ravel())
+    return _Aligned(
+        name,
+        strategies,
+        questions,
+        _documents(questions, clusters),
+        np.where(asked, spread("value", np.nan), np.nan),
+        asked,
+        spread("error_kind", ""),
+        spread("judge_variance", np.nan),
+        np.unique(keys, return_inverse=True)[1][1:].reshape(shape),
+    )
 
 
 def _documents(questions: Sequence[str], clusters: Mapping[str, str]) -> list[str]:

@@ -70,7 +70,8 @@ class _Stored:
     def __init__(self, workspace: Workspace, gold: Gold, changes: pl.DataFrame) -> None:
         questions = changes["question_id"].unique().to_list()
         names = {*changes["strategy"], *changes["baseline"]}
-        self.cutoff = str(changes["metric"][0]).partition("@")[2]
+        # What was judged is an answer over the passages as they were served.
+        self.cutoff = str(changes["metric"][0]).partition("@")[2] or "served"
         self.ranked: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self.tokens: dict[tuple[str, str], float] = {}
         for name in sorted(names):

@@ -12,9 +12,10 @@ import polars as pl
 
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
+from evals.ragas_scores.build import JUDGED
 from evals.retrieval_scores.build import scored_from, scores_inputs
 from evals.strategy_comparison.build import StoredScores, read_scores
-from evals.strategy_comparison.verdict import is_cost, measured_otherwise
+from evals.strategy_comparison.verdict import in_words, is_cost, measured_otherwise
 
 if TYPE_CHECKING:
     from chunking_assets.config import ComparisonSettings
@@ -40,20 +41,26 @@ def gate(
     against: str,
     *,
     min_difference: float = 0.0,
+    judged_as: str | None = None,
 ) -> Gate:
     """Judge one declared strategy against another by the metric that decides.
 
     All declared strategies are compared, so that trying many of them finds no winner by luck.
     `min_difference` is how much better the strategy must be, in the metric's own unit (0.02 is two
-    points of recall); negative: how much worse it may be. It passes if the verdict is `better` than
-    that, fails if it is `worse`, and is undecided otherwise.
+    points of recall); negative: how much worse it may be. `judged_as` is what judging would be like
+    now (`judge_identity`), for a metric that is judged; its judge must agree with people, too. The
+    strategy passes if the verdict is `better` than that difference, fails if it is `worse`, and is
+    undecided otherwise.
 
     Raises:
         CorpusError: nothing can be compared at all.
     """
     stored = read_scores(workspace, list(strategies))
     for name in (strategy, against):
-        if why := _not_of_now(workspace, strategies[name], shards, stored):
+        why = _not_of_now(workspace, strategies[name], shards, stored)
+        if why is None and settings.metric in JUDGED:
+            why = _not_judged_now(stored, name, judged_as)
+        if why:
             return Gate("cannot decide", f"{name} {why}. Bring it up to date first: make build")
     margin = -min_difference if is_cost(settings.metric) else min_difference
     table = stored.against(against, settings, margin=margin).table
@@ -62,10 +69,11 @@ def gate(
         return Gate("cannot decide", "no gold question could be scored")
     row = rows.row(0, named=True)
     outcomes: Mapping[str, Outcome] = {"better": "pass", "worse": "fail"}
-    asked = f"; at least {min_difference:+g} asked for" if min_difference else ""
+    asked = f"; at least {in_words(min_difference, row['metric'])} asked for"
     return Gate(
         outcomes.get(row["verdict"], "cannot decide"),
-        f"{strategy} against {against}, {row['metric']}: {row['reason']}{asked}",
+        f"{strategy} against {against}, {row['metric']}: {row['reason']}"
+        f"{asked if min_difference else ''}",
     )
 
 
@@ -80,4 +88,15 @@ def _not_of_now(
     now = scores_inputs(workspace, strategy, shards, stored.gold)
     if scored_from(workspace, strategy.name) != now:
         return "was scored on another state of its index, its settings or the questions"
+    return None
+
+
+def _not_judged_now(stored: StoredScores, strategy: str, judged_as: str | None) -> str | None:
+    judged = stored.judged.get(strategy)
+    if judged is None:
+        return "has no judged scores"
+    if judged.retrieval != stored.scored[strategy].version:
+        return "was judged on passages of another state of its index"
+    if judged.identity != judged_as:
+        return "was judged under other settings, or at another endpoint, than there are here"
     return None

@@ -21,9 +21,10 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest, file_sha
 from chunking_assets.live_index.promotion import live
 from chunking_assets.workspace import Workspace, write_atomically
+from evals.coverage import MIN_COVERAGE, Coverage, covered_by_metric
 from evals.gold_questions.build import GOLD_QUESTIONS, Gold, read_gold
-from evals.ragas_scores.build import JUDGE_AGREEMENT, RAGAS_SCORES
-from evals.ragas_scores.coverage import coverage
+from evals.ragas_scores.abstention import ABSTENTION
+from evals.ragas_scores.build import JUDGE_AGREEMENT, JUDGED, RAGAS_SCORES, read_judged
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
 from evals.strategy_comparison.build import (
     QUESTION_CHANGES,
@@ -31,16 +32,16 @@ from evals.strategy_comparison.build import (
     STRATEGY_SLICES,
     scored_strategies,
 )
-from evals.strategy_comparison.compare import beside
-from evals.strategy_comparison.coverage import MIN_COVERAGE
+from evals.strategy_comparison.compare import beside, tokens_read
 from evals.strategy_comparison.flipped_questions import flipped_questions
+from evals.strategy_comparison.report import quality_and_cost
 from evals.strategy_comparison.verdict import explain, is_cost
 
 if TYPE_CHECKING:
     from chunking_assets.config import Config
 
 TEMPLATE = Path(__file__).with_name("meeting_report.html")
-VERSION = 1
+VERSION = 3
 """Raised when the same tables would give another page, the template apart."""
 
 SECTIONS = {
@@ -51,7 +52,8 @@ SECTIONS = {
     "flipped": "Questions won and lost: the evidence, and what both strategies returned.",
     "chunks": "How chunk sizes are spread, per chunker version.",
     "stale": "Questions whose evidence is gone, and what became of it.",
-    "judge": "How much of each judged metric was judged, what failed, agreement with people.",
+    "abstention": "Answered where the documents say, and not answered where they do not.",
+    "judge": "Judged metrics and what they tell, what failed, agreement of the judge with people.",
 }
 """The parts of the page, by their anchors."""
 
@@ -157,7 +159,7 @@ def meeting(
     return {
         **verdict,
         "leaderboard": [_leader(row) for row in primary],
-        "frontier": _frontier(workspace, primary),
+        "frontier": _frontier(workspace, primary, gold),
         "slices": _slices(slices, ranked),
         "flipped": {
             "total": changes.height,
@@ -166,7 +168,8 @@ def meeting(
         },
         "chunks": _chunks(workspace, chunker_versions, shards),
         "stale": _stale(gold),
-        "judge": _judge(workspace, ranked),
+        "abstention": list(_abstention(workspace, ranked, gold)),
+        "judge": _judge(workspace, ranked, table),
     }
 
 
@@ -266,46 +269,39 @@ def _leader(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _frontier(workspace: Workspace, primary: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Mean quality and context tokens over the questions on which every strategy has both."""
+def _frontier(
+    workspace: Workspace, primary: Sequence[Mapping[str, Any]], gold: Gold
+) -> dict[str, Any] | None:
     if not primary or is_cost(primary[0]["metric"]):
         return None
-    metric, _, cutoff = primary[0]["metric"].partition("@")
+    quality = primary[0]["metric"]
+    cost = tokens_read(quality)
     strategies = [row["strategy"] for row in primary if row["mean"] is not None]
     scores = workspace.table(RETRIEVAL_SCORES).read_all(strategies)
     if not strategies or scores is None:
         return None
-    wide = [
-        scores.filter((pl.col("metric") == name) & (pl.col("cutoff") == cutoff))
-        .select("strategy", "question_id", pl.col("value").alias(kind))
-        .drop_nulls()
-        for name, kind in ((metric, "quality"), ("context_tokens", "cost"))
-    ]
-    both = wide[0].join(wide[1], on=["strategy", "question_id"])
-    shared = both.filter(pl.col("strategy").n_unique().over("question_id") == len(strategies))
-    means = (
-        shared.group_by("strategy")
-        .agg(pl.col("quality").mean(), pl.col("cost").mean())
-        .sort("cost", "quality", "strategy")
-        .rows(named=True)
-    )
-    points = [
-        {
-            "strategy": one["strategy"],
-            "quality": 100 * one["quality"],
-            "cost": one["cost"],
-            "unbeaten": not any(_beats(other, one) for other in means),
-            "baseline": one["strategy"] == primary[0]["baseline"],
-        }
-        for one in means
-    ]
-    if not points:
+    of_answers = [read_judged(workspace, name, gold) for name in strategies]
+    means = quality_and_cost(
+        pl.concat([scores, *(one.scores for one in of_answers if one)], how="diagonal"),
+        quality,
+        cost,
+    ).rows(named=True)
+    if not means:
         return None
     return {
-        "quality": primary[0]["metric"],
-        "cost": f"context_tokens@{cutoff}",
-        "questions": shared["question_id"].n_unique(),
-        "points": points,
+        "quality": quality,
+        "cost": cost,
+        "questions": means[0]["n_questions"],
+        "points": [
+            {
+                "strategy": one["strategy"],
+                "quality": 100 * one["quality"],
+                "cost": one["cost"],
+                "unbeaten": not any(_beats(other, one) for other in means),
+                "baseline": one["strategy"] == primary[0]["baseline"],
+            }
+            for one in means
+        ],
     }
 
 
@@ -418,13 +414,74 @@ def _stale(gold: Gold) -> dict[str, Any]:
     }
 
 
-def _judge(workspace: Workspace, strategies: Sequence[str]) -> dict[str, Any]:
+def _abstention(
+    workspace: Workspace, strategies: Sequence[str], gold: Gold
+) -> Iterator[dict[str, Any]]:
+    """Of each strategy that answered anything: what it answered, rightly and wrongly."""
+    for strategy in strategies:
+        judged = read_judged(workspace, strategy, gold)
+        if judged is None:
+            continue
+        found = covered_by_metric(judged.scores.filter(pl.col("metric").is_in(ABSTENTION)))
+        if not found:
+            continue
+        answered, abstained = (found.get(metric) for metric in ABSTENTION)
+        yield {
+            "strategy": strategy,
+            "answerer": judged.answerer or "",
+            "cells": [
+                _right(answered),
+                _wrong(answered),
+                _right(abstained),
+                _wrong(abstained),
+                f"{sum(c.n_total - c.n_scored for c in found.values()) or ''}",
+            ],
+        }
+
+
+def _right(outcome: Coverage | None) -> str:
+    """How many of the questions with an outcome are right: `8 of 9 (89%)`."""
+    if outcome is None or outcome.mean_scored is None:
+        return ""
+    count = round(outcome.mean_scored * outcome.n_scored)
+    return f"{count:,} of {outcome.n_scored:,} ({outcome.mean_scored:.0%})"
+
+
+def _wrong(outcome: Coverage | None) -> str:
+    if outcome is None or outcome.mean_scored is None:
+        return ""
+    return f"{round((1 - outcome.mean_scored) * outcome.n_scored):,}"
+
+
+def _judge(workspace: Workspace, strategies: Sequence[str], table: pl.DataFrame) -> dict[str, Any]:
     rows = list(_judged(workspace, strategies))
     agreement = workspace.table(JUDGE_AGREEMENT).read_all()
+    # Where nobody judged anything, one line says so.
+    judged = table.filter(pl.col("metric").is_in(JUDGED))
+    told = judged.filter((pl.col("verdict") != "baseline") & (judged["n_scored"] > 0).any())
     return {
         "judges": sorted({judge for row in rows for judge in row.pop("judges")}),
         "rows": rows,
         "needed": f"{MIN_COVERAGE:.0%}",
+        "verdicts": [
+            {
+                "strategy": row["strategy"],
+                "metric": row["metric"],
+                "verdict": row["verdict"],
+                "cells": [
+                    _shown(row["difference"], 100, "+"),
+                    ""
+                    if row["ci_low"] is None
+                    else f"{_shown(row['ci_low'], 100, '+')} to {_shown(row['ci_high'], 100, '+')}",
+                    _shown(row["judge_noise"], 100),
+                ],
+                "reason": row["reason"],
+            }
+            for row in told.iter_rows(named=True)
+        ],
+        "compared": ""
+        if agreement is None
+        else ", ".join(agreement["judge"].drop_nulls().unique().sort()),
         "agreement": []
         if agreement is None
         else [
@@ -448,20 +505,21 @@ def _judged(workspace: Workspace, strategies: Sequence[str]) -> Iterator[dict[st
         scores = workspace.table(RAGAS_SCORES).read(strategy)
         if scores is None:
             continue
-        for one in coverage(scores):
-            of_metric = scores.filter(pl.col("metric") == one.metric)
+        for metric, found in covered_by_metric(scores).items():
+            of_metric = scores.filter(pl.col("metric") == metric)
             failed = of_metric.filter(pl.col("status").is_in(["error", "skipped"]))
             kinds = failed.group_by("status", "error_kind").len().sort("len", descending=True)
+            low, high = (_shown(mean, 100) for mean in (found.mean_low, found.mean_high))
             yield {
                 "judges": of_metric["judge"].drop_nulls().unique().to_list(),
-                "metric": one.metric,
+                "metric": metric,
                 "strategy": strategy,
-                "low_coverage": one.share is not None and one.share < MIN_COVERAGE,
+                "low_coverage": bool(found.n_total) and not found.is_enough,
                 "cells": [
-                    f"{one.n_scored:,} of {one.n_total:,}",
-                    "" if one.share is None else f"{one.share:.0%}",
-                    _shown(one.mean, 100),
-                    "" if one.low is None else f"{_shown(one.low, 100)} to {_shown(one.high, 100)}",
+                    f"{found.n_scored:,} of {found.n_total:,}",
+                    "" if found.coverage is None else f"{found.coverage:.0%}",
+                    _shown(found.mean_scored, 100),
+                    f"{low} to {high}" if low else "",
                     ", ".join(
                         f"{count:,} {status}: {kind or 'unknown'}"
                         for status, kind, count in kinds.iter_rows()

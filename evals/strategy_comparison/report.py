@@ -92,10 +92,9 @@ def frontier_svg(
 ) -> str:
     """Quality against context tokens, each strategy a point; the line joins those nothing beats.
 
-    Takes the scores that `compare` takes; means are over the questions on which every strategy
-    has both scores.
+    Takes the scores that `compare` takes.
     """
-    points = _means(scores, quality, cost)
+    points = quality_and_cost(scores, quality, cost).select("strategy", "cost", "quality").rows()
     if not points:
         return _message(f"No question has both {quality} and {cost} for every strategy.")
     width, right, height, left, base = 660, 400, 300, 60, 254
@@ -126,9 +125,13 @@ def frontier_svg(
     return _svg(width, height, f"{quality} against {cost}", parts)
 
 
-def _means(scores: pl.DataFrame, quality: str, cost: str) -> list[tuple[str, float, float]]:
-    """(strategy, mean cost, mean quality), cheapest first."""
-    measure = pl.col("metric") + "@" + pl.col("cutoff")
+def quality_and_cost(scores: pl.DataFrame, quality: str, cost: str) -> pl.DataFrame:
+    """The means of two scores over the questions on which every strategy has both.
+
+    One row per strategy that has any, cheapest first: `strategy, cost, quality, n_questions`.
+    """
+    cutoff = pl.col("cutoff")
+    measure = pl.col("metric") + pl.when(cutoff == "").then(cutoff).otherwise("@" + cutoff)
     wide = (
         scores.with_columns(measure=measure, value=pl.col("value").fill_nan(None))
         .filter(pl.col("measure").is_in([quality, cost]) & pl.col("value").is_not_null())
@@ -142,13 +145,12 @@ def _means(scores: pl.DataFrame, quality: str, cost: str) -> list[tuple[str, flo
         .drop_nulls()
     )
     n_strategies = wide["strategy"].n_unique()
-    means = (
+    return (
         wide.filter(pl.col("strategy").n_unique().over("question_id") == n_strategies)
         .group_by("strategy")
-        .agg(pl.col(cost).mean(), pl.col(quality).mean())
-        .sort(cost, quality, "strategy")
+        .agg(cost=pl.col(cost).mean(), quality=pl.col(quality).mean(), n_questions=pl.len())
+        .sort("cost", "quality", "strategy")
     )
-    return list(means.select("strategy", cost, quality).iter_rows())
 
 
 class _Scale:

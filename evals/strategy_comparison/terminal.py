@@ -13,10 +13,15 @@ WIDTH = 100
 
 
 def describe(
-    comparison: Comparison, strategy: str, questions: Mapping[str, str], deciding: str
+    comparison: Comparison,
+    strategy: str,
+    questions: Mapping[str, str],
+    deciding: str,
+    judge: str | None = None,
 ) -> Iterator[str]:
     """What a person asks first, first. `questions` are their texts by id; `deciding` is the metric
-    that decides, which may be another one than was compared."""
+    that decides, which may be another one than was compared; `judge` says who judged, and how far
+    it agrees with people."""
     rows = comparison.table.filter(pl.col("strategy") == strategy)
     (row,) = rows.filter("is_primary").iter_rows(named=True)
     metric, others = row["metric"], comparison.table.filter("is_primary").height - 1
@@ -43,8 +48,11 @@ def describe(
     explaining = rows.filter(~pl.col("is_primary") & (pl.col("metric") != beside(metric)))
     if not explaining.is_empty():
         yield "\nOther metrics, which decide nothing"
+        width = max(map(len, explaining["metric"]))
         for other in explaining.iter_rows(named=True):
-            yield f"  {other['metric']:<14} {explain(other)}"
+            yield f"  {other['metric']:<{width}} {explain(other)}"
+    if judge:
+        yield f"\n{judge}"
 
 
 def _changes(changes: pl.DataFrame, change: str, questions: Mapping[str, str]) -> Iterator[str]:
@@ -77,6 +85,7 @@ def _slices(slices: pl.DataFrame) -> Iterator[str]:
     header = ("slice", "", "n", "before", "after", "difference", "verdict")
     yield ""
     yield from _columns([header, *table])
+    yield "  (verdicts are corrected for all slices and strategies, intervals are not)"
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from math import ceil, sqrt
 from typing import Any, Literal
 
+from evals.coverage import MIN_COVERAGE
 from evals.retrieval_scores.registry import LOWER_IS_BETTER
 from evals.strategy_comparison.bootstrap import PairedDifference
-from evals.strategy_comparison.coverage import MIN_COVERAGE
 
 Verdict = Literal["baseline", "better", "worse", "cannot tell", "not comparable"]
 State = Literal["best so far", "in play", "ruled out"]
@@ -26,7 +26,9 @@ _CHANGED = {
     "scorer": "another version of the scorer",
     "cutoffs": "other cut-offs",
     "metrics": "other metrics",
+    "retrieval": "passages of another state of the index",
     "judge": "another judge",
+    "answerer": "answers of another model",
 }
 
 
@@ -35,25 +37,40 @@ def is_cost(metric: str) -> bool:
     return metric.partition("@")[0] in LOWER_IS_BETTER
 
 
+def in_words(difference: float, metric: str) -> str:
+    """
+    >>> in_words(0.02, "recall@5"), in_words(-150, "context_tokens@5")
+    ('+2.0 points', '-150.0 tokens')
+    """
+    scale, unit = (1, "tokens") if is_cost(metric) else (100, "points")
+    return f"{scale * difference:+.1f} {unit}"
+
+
 def withheld(row: Mapping[str, Any]) -> str | None:
     """Why no verdict may be given on this row of the comparison, whatever its p-values."""
+    if row["distrust"]:
+        return str(row["distrust"])
     if row["n_questions"] == 0:
-        return "no question was scored for both"
-    if row["n_questions"] < MIN_QUESTIONS:
-        return f"{row['n_questions']} questions, {MIN_QUESTIONS} are needed"
-    if row["n_documents"] < MIN_DOCUMENTS:
-        return f"{row['n_documents']} documents, {MIN_DOCUMENTS} are needed"
+        return f"no question was scored for both{_because(row['missing'])}"
+    for what, needed in (("question", MIN_QUESTIONS), ("document", MIN_DOCUMENTS)):
+        if (found := row[f"n_{what}s"]) < needed:
+            return f"{found} {what if found == 1 else f'{what}s'}, {needed} are needed"
     for whose in ("", "baseline_"):
         if (row[f"{whose}coverage"] or 0) < MIN_COVERAGE:
             return (
                 f"{row[f'{whose}n_scored']} of {row[f'{whose}n_total']} questions are scored"
-                f"{' for the baseline' if whose else ''}, {MIN_COVERAGE:.0%} are needed"
+                f"{' for the baseline' if whose else ''}{_because(row[f'{whose}missing'])}, "
+                f"{MIN_COVERAGE:.0%} are needed"
             )
     missing = sum(row[f"{w}n_total"] - row[f"{w}n_scored"] for w in ("", "baseline_"))
     low, high = row["difference_low"], row["difference_high"]
     if missing and (low is None or low <= row["margin"] <= high):
         return f"{missing} missing scores could turn it round"
     return None
+
+
+def _because(missing: str) -> str:
+    return f" ({missing})" if missing else ""
 
 
 def decide(row: Mapping[str, Any]) -> Verdict:
@@ -118,6 +135,7 @@ def reason(row: Mapping[str, Any]) -> str:
     """What the verdict of a row rests on. Scores are in points (hundredths), tokens as they are.
 
     >>> row = dict(metric="recall@5", verdict="cannot tell", n_questions=80, n_documents=20,
+    ...     distrust=None, missing="", baseline_missing="",
     ...     n_scored=80, n_total=80, coverage=1.0, baseline_n_scored=80, baseline_n_total=80,
     ...     baseline_coverage=1.0, difference=0.008, difference_low=0.008, difference_high=0.008,
     ...     margin=0.0, p_holm=0.7, minimum_detectable_difference=0.041, questions_needed=2102)
@@ -131,13 +149,15 @@ def reason(row: Mapping[str, Any]) -> str:
         return f"{measured_otherwise(row['changed'].split(', '))}; score it again"
     if why := withheld(row):
         return why
-    scale, unit = (1, "tokens") if is_cost(row["metric"]) else (100, "points")
-    shown = f"{scale * difference:+.1f} {unit}"
+    scale, shown = 1 if is_cost(row["metric"]) else 100, in_words(difference, row["metric"])
     if verdict != "cannot tell":
         low, high = scale * row["ci_low"], scale * row["ci_high"]
+        noise = (
+            f", the judge's noise ±{scale * row['judge_noise']:.1f}" if row["judge_noise"] else ""
+        )
         return (
             f"{shown} ({row['confidence']:.0%} interval {low:+.1f} to {high:+.1f}, "
-            f"p = {row['p_holm']:.3g} after Holm)"
+            f"p = {row['p_holm']:.3g} after Holm{noise})"
         )
     detectable = row["minimum_detectable_difference"]
     if detectable is None and difference == 0:

@@ -84,10 +84,10 @@ def test_a_document_that_is_not_there_is_an_error_with_the_nearest(checked):
 
 
 def test_a_document_without_text_is_an_error(checked, file):
-    (file.parent / "docs" / "scan.pdf").write_bytes(b"%PDF-1.7 \x00")
-    status, lines = checked(quoted(0, ("docs/scan.pdf", "anything")))
+    (file.parent / "docs" / "scan.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
+    status, lines = checked(quoted(0, ("docs/scan.png", "anything")))
     assert status == 1
-    assert "docs/scan.pdf has no text (status unsupported)" in lines["error"][0]
+    assert "docs/scan.png has no text (status unsupported)" in lines["error"][0]
 
 
 def test_a_quote_that_stands_several_times_is_a_warning_until_it_says_which(checked):

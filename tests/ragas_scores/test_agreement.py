@@ -5,9 +5,19 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chunking_assets import config as configuration
 from chunking_assets.config import JudgeSettings
+from chunking_assets.workspace import Workspace
 from evals.ragas_scores.__main__ import main
-from evals.ragas_scores.agreement import agreements, cohens_kappa, judge_labels, wilson
+from evals.ragas_scores.agreement import (
+    JudgedLabel,
+    agreement_frame,
+    agreements,
+    cohens_kappa,
+    distrust,
+    judge_labels,
+    wilson,
+)
 from evals.ragas_scores.labels import LabelledAnswer, LabelledText
 
 CONTEXTS = ("A filter costs 40 EUR. It is red.",)
@@ -174,3 +184,43 @@ def test_the_prompts_are_printed_to_be_translated(project, capsys):
     assert main(["prompts"]) == 0
     printed = yaml.safe_load(capsys.readouterr().out)
     assert list(printed) == ["faithfulness", "context_recall"]
+
+
+def measured(right, wrong, failed=0, judge="judge"):
+    """The table after so many labels were judged; labels are supported and not in turn."""
+    judged = [JudgedLabel(LabelledText("", n % 2 == 0, ""), n % 2 == 0, "") for n in range(right)]
+    judged += [JudgedLabel(LabelledText("", n % 2 == 0, ""), n % 2 == 1, "") for n in range(wrong)]
+    judged += [JudgedLabel(LabelledText("", True, ""), None, "", "timeout") for _ in range(failed)]
+    return agreement_frame(agreements(judge, "labels", judged))
+
+
+@pytest.mark.parametrize(
+    ("agreement", "said"),
+    [
+        (None, "was not compared with people. Name a file of labels under ragas.judge_labels"),
+        (measured(40, 0, judge="other"), "was not compared with people"),
+        (measured(29, 0), "on 29 of 29 labels, 30 are needed"),
+        (measured(40, 0, failed=4), "on 40 of 44 labels, 42 are needed"),
+        (measured(24, 16), "by kappa 0.20, 0.6 is needed (comparison.min_kappa)"),
+    ],
+)
+def test_a_judge_decides_nothing_before_it_agrees_with_people(agreement, said):
+    reason = distrust(agreement, "judge", 0.6)
+    assert said in reason
+    assert reason.endswith("python -m evals.ragas_scores agreement")
+
+
+def test_labels_that_are_all_alike_say_nothing_of_a_judge():
+    judged = [JudgedLabel(LabelledText("", True, ""), True, "")] * 40
+    table = agreement_frame(agreements("judge", "labels", judged))
+    assert "alike" in distrust(table, "judge", 0.6)
+
+
+def test_a_judge_that_agrees_with_people_is_trusted():
+    assert distrust(measured(40, 4), "judge", 0.6) is None
+
+
+def test_the_command_records_what_it_measured(project, endpoint_in_environment, capsys):
+    assert main(["agreement"]) == 0
+    recorded = Workspace(configuration.load().home).table("judge_agreement").read()
+    assert recorded.filter(kind="all")["accuracy"].to_list() == [0.5]

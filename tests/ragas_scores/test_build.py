@@ -92,9 +92,9 @@ def test_a_mean_says_what_it_is_a_mean_of(workspace, endpoint_in_environment):
     endpoint_in_environment.answers["filter?"] = ["It costs 40 EUR."]
     settings = SETTINGS.model_copy(update={"judge_model": "refusal"})
     update = update_ragas_scores(workspace, "s", settings, ROOT)
-    faithfulness = update.coverage[0]
+    faithfulness = update.coverage["faithfulness"]
     assert (faithfulness.n_scored, faithfulness.n_total) == (0, 1)
-    assert (faithfulness.low, faithfulness.high) == (0.0, 1.0)
+    assert (faithfulness.mean_low, faithfulness.mean_high) == (0.0, 1.0)
     assert update.means == {}
 
 
@@ -192,7 +192,7 @@ def test_nothing_is_sent_or_written_when_nothing_changed(workspace, endpoint_in_
     second = update_ragas_scores(workspace, "s", SETTINGS, ROOT)
     assert len(endpoint_in_environment.requests) == sent
     assert workspace.table("ragas_scores").manifest("s").files == file
-    assert second == replace(first, requests=0)
+    assert second == replace(first, requests=0, costs=())
 
 
 def test_other_passages_are_judged_again(workspace, endpoint_in_environment):

@@ -9,5 +9,5 @@ def test_the_benchmark_prints_a_ratio_and_a_share_of_the_budget(monkeypatch, cap
     assert comparison.main() == 0
     printed = capsys.readouterr().out
     assert "60 questions on " in printed
-    assert re.search(r"ours .* 12 differences, \d+ more in slices", printed)
+    assert re.search(r"ours .* 26 differences, \d+ more in slices", printed)
     assert re.search(r"ours / scipy \d+\.\d\d; \d+% of 30 s", printed)

@@ -302,3 +302,28 @@ def test_quantiles_of_t_are_the_tabulated_ones(
     probability: float, degrees: int, tabulated: float
 ) -> None:
     assert t_quantile(probability, degrees) == pytest.approx(tabulated, abs=5e-5)
+
+
+def noisy_pair(noise: float) -> PairedDifference:
+    random = np.random.default_rng(3)
+    values = np.array([random.uniform(0, 1, 90), random.uniform(0, 1, 90)])
+    documents = [str(n % 30) for n in range(90)]
+    return paired_bootstrap(values, documents, 0, noise=np.full(values.shape, noise))[1]
+
+
+def test_a_judge_s_noise_widens_the_interval_by_its_standard_error() -> None:
+    quiet, noisy = noisy_pair(0.0), noisy_pair(0.9)
+    error = np.sqrt(90 * 0.9) / 90
+    assert (quiet.judge_noise, noisy.judge_noise) == (0, pytest.approx(error))
+    halves = [(found.ci_high - found.ci_low) / 2 for found in (quiet, noisy)]
+    assert halves[1] == pytest.approx(np.hypot(halves[0], 1.96 * error), rel=0.03)
+    assert noisy.difference == quiet.difference
+    assert noisy.p_value > quiet.p_value
+    assert noisy.p_randomisation == quiet.p_randomisation
+    assert noisy.minimum_detectable_difference > quiet.minimum_detectable_difference
+
+
+def test_noise_that_was_not_measured_is_said_to_be_unknown_and_changes_nothing() -> None:
+    unknown, quiet = noisy_pair(np.nan), noisy_pair(0.0)
+    assert unknown.judge_noise is None
+    assert (unknown.ci_low, unknown.ci_high) == (quiet.ci_low, quiet.ci_high)

@@ -154,8 +154,8 @@ def test_what_the_questions_cannot_tell_does_not_pass(corpus, capsys):
 def test_a_strategy_may_be_asked_to_be_better_by_some_or_not_worse_by_more(corpus, capsys):
     make_equal(corpus)
     gate = ("gate", "fixed", "--against", "recursive", "--min-difference")
-    assert "at least -0.2 asked for" in printed(capsys, *gate, "-0.2", status=PASS)
-    assert "at least +0.2 asked for" in printed(capsys, *gate, "0.2", status=FAIL)
+    assert "at least -20.0 points asked for" in printed(capsys, *gate, "-0.2", status=PASS)
+    assert "at least +20.0 points asked for" in printed(capsys, *gate, "0.2", status=FAIL)
     printed(capsys, *gate, "0.05", status=UNDECIDED)
 
 

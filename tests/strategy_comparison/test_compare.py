@@ -290,7 +290,7 @@ def test_the_other_sort_of_cut_off_stands_beside_the_metric_that_decides() -> No
 
 
 def test_what_was_measured_otherwise_is_not_compared_and_says_what_changed() -> None:
-    changed = {"good": ("golden_version", "scorer"), "bad": ()}
+    changed = {"recall": {"good": ("golden_version", "scorer"), "bad": ()}}
     found = rows(run(random_scores(), changed=changed))
     good = found.pop("good")
     assert (good["verdict"], good["changed"]) == ("not comparable", "golden_version, scorer")
@@ -365,3 +365,47 @@ def test_what_cannot_be_compared_is_one_error_with_the_cure(
 ) -> None:
     with pytest.raises(CorpusError, match=said):
         run(frame, **settings)
+
+
+def judged_scores(**values: np.ndarray) -> pl.DataFrame:
+    frame = scores(**values)
+    return frame.with_columns(metric=pl.lit("faithfulness"), cutoff=pl.lit(""))
+
+
+def test_a_changed_judge_takes_judged_metrics_out_of_the_comparison_and_no_other() -> None:
+    both = pl.concat([random_scores(), judged_scores(base=np.full(60, 0.5), good=np.full(60, 0.9))])
+    changed = {"faithfulness": {"good": ("judge",)}}
+    found = run(both, judged=["faithfulness"], changed=changed).table
+    on_spans = found.filter(metric="recall@5")
+    assert on_spans.equals(run(random_scores()).table)
+    (good,) = found.filter(metric="faithfulness", strategy="good").rows(named=True)
+    assert (good["verdict"], good["changed"], good["is_primary"]) == (
+        "not comparable",
+        "judge",
+        False,
+    )
+
+
+def test_a_baseline_measured_otherwise_leaves_nothing_to_compare_it_with() -> None:
+    both = pl.concat([random_scores(), judged_scores(base=np.full(60, 0.5), good=np.full(60, 0.9))])
+    changed = {"faithfulness": {"base": ("retrieval",)}}
+    found = run(both, judged=["faithfulness"], changed=changed).table.filter(metric="faithfulness")
+    assert set(found.select("strategy", "verdict", "changed").rows()) == {
+        (name, "not comparable", "retrieval") for name in ("good", "bad", "same")
+    }
+
+
+def test_judged_metrics_are_a_family_of_their_own() -> None:
+    one = judged_scores(base=np.linspace(0, 1, 60), good=np.linspace(0, 1, 60) ** 2)
+    both = pl.concat([random_scores(), one])
+    alone = run(random_scores()).table
+    assert run(both, judged=["faithfulness"]).table.filter(metric="recall@5").equals(alone)
+
+
+def test_a_metric_that_may_not_decide_gives_no_verdict_and_the_reason() -> None:
+    random = np.random.default_rng(0)
+    frame = scores(base=random.uniform(0, 0.3, 60), good=random.uniform(0.6, 0.9, 60))
+    assert rows(run(frame))["good"]["verdict"] == "better"
+    good = rows(run(frame, distrust="nobody knows the judge"))["good"]
+    assert (good["verdict"], good["reason"]) == ("cannot tell", "nobody knows the judge")
+    assert good["state"] == "best so far"

@@ -5,10 +5,10 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evals.coverage import covered, difference_bounds
 from evals.retrieval_scores.score import score_question
 from evals.retrieval_scores.spans import Span
 from evals.strategy_comparison.compare import compare
-from evals.strategy_comparison.coverage import covered, difference_bounds
 
 N = 200
 QUESTIONS = [f"q{number:03}" for number in range(N)]

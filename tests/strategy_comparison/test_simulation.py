@@ -71,3 +71,50 @@ def test_a_true_difference_of_ten_points_is_found() -> None:
     assert abs(np.mean([row["difference"] for row in rows]) - 0.1) < 0.01
     assert np.mean([row["verdict"] == "better" for row in rows]) > 0.8
     assert not any(row["verdict"] == "worse" for row in rows)
+
+
+def judged_by_chance(seed: int, repeats: int = 3) -> pl.DataFrame:
+    """Two strategies of equal faithfulness on 40 questions over 10 documents, judged `repeats`
+    times: each of four statements is called supported with a chance of its own, so that much of
+    what is seen is the judge's. Some answers are the same text, and judged once for both."""
+    random = np.random.default_rng(seed)
+    truth = np.clip(random.normal(0.6, 0.25, (1, 40)) + random.normal(0, 0.1, (2, 40)), 0.05, 0.95)
+    values = random.binomial(4, truth, (repeats, 2, 40)) / 4
+    shared = random.random(40) < 0.3
+    values[:, 1, shared] = values[:, 0, shared]
+    names = [f"q{number}" for number in range(40)]
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "strategy": f"s{strategy}",
+                "question_id": names,
+                "metric": "faithfulness",
+                "cutoff": "",
+                "status": "ok",
+                "value": values[:, strategy].mean(axis=0),
+                "judge_variance": values[:, strategy].var(axis=0, ddof=1) / repeats,
+                "judge_key": [
+                    name if is_shared else f"{name} {strategy}"
+                    for name, is_shared in zip(names, shared, strict=True)
+                ],
+            }
+        )
+        for strategy in range(2)
+    )
+
+
+def test_a_noisy_judge_makes_no_strategy_win() -> None:
+    clusters = {f"q{number}": f"d{number % 10}" for number in range(40)}
+    different = 0
+    noise, spread = [], []
+    for seed in range(400):
+        table = compare(
+            judged_by_chance(seed), clusters, "s0", "faithfulness", (), resamples=RESAMPLES
+        ).table
+        row = table.row(by_predicate=pl.col("strategy") == "s1", named=True)
+        different += row["verdict"] in ("better", "worse")
+        noise.append(row["judge_noise"])
+        spread.append(row["difference"])
+    assert different / 400 < 0.05
+    # The judge's noise is most of what moves the difference, and is measured as what it is.
+    assert 0.5 < np.mean(noise) / np.std(spread) < 1

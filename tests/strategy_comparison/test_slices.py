@@ -115,6 +115,19 @@ def test_a_weakness_hidden_by_the_mean_is_seen_in_its_slice() -> None:
     assert found["language", "en"]["verdict"] == "cannot tell"
 
 
+def test_no_interval_is_wider_than_shares_can_differ() -> None:
+    base, other = np.zeros(60), np.zeros(60)
+    other[:2] = 1.0
+    two = {question: question if number < 2 else "q0" for number, question in enumerate(QUESTIONS)}
+    slices = pl.DataFrame(
+        {"question_id": QUESTIONS[1:3], "dimension": ["tag"] * 2, "slice": ["few"] * 2}
+    )
+    found = compare(scores(base=base, other=other), two, "base", slices=slices).slices
+    row = found.row(by_predicate=pl.col("strategy") == "other", named=True)
+    assert (row["n_documents"], row["difference"]) == (2, 0.5)
+    assert (row["ci_low"], row["ci_high"]) == (-1.0, 1.0)
+
+
 def test_a_small_slice_has_its_figures_and_no_verdict() -> None:
     base = np.linspace(0.2, 0.9, 60)
     found = compared(scores(base=base, other=base + 0.1))["tag", "table"]
