@@ -24,17 +24,20 @@ import polars as pl
 
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
-from chunking_assets.workspace import Workspace, encode
+from chunking_assets.workspace import HISTORY, Workspace, encode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from chunking_assets.chunk_embeddings.version import IndexVersion
     from chunking_assets.retrieval.strategy import Strategy
 
 STORAGE_VERSION = "v1.5.0"
 """The oldest DuckDB release that opens the file: what DBeaver and notebooks still carry."""
 
 KEPT_BUILDS = 3
+TRIED_ROWS = 2_000
+"""Rows of each table that every view is run on before a build is served."""
 MEMORY_LIMIT = "2GB"
 
 _PARQUET_NAMES = {
@@ -181,10 +184,47 @@ def strategy_rows(strategies: Iterable["Strategy"]) -> pl.DataFrame:
             }
             for s in strategies
         ],
-        schema={
-            c.name: pl.Int64 if c.type == "bigint" else pl.String
-            for c in table_columns("strategies")
-        },
+        schema=_frame_schema("strategies"),
+    )
+
+
+def index_rows(workspace: Workspace, indexes: Iterable["IndexVersion"]) -> pl.DataFrame:
+    """The `declared_indexes` table: one row per index version, with what the workspace knows of
+    its model.
+
+    Raises:
+        CorpusError: a stored index cannot be read.
+    """
+    # Publishing needs none of what indexing imports.
+    from chunking_assets.chunk_embeddings.build import FINGERPRINTS
+    from chunking_assets.chunk_embeddings.lance_index import VECTOR, LanceIndex
+
+    rows = []
+    for index in indexes:
+        lance = LanceIndex(workspace, index.name)
+        is_served = lance.served_version() is not None
+        known = workspace.declaration(FINGERPRINTS, index.model_name) or {}
+        rows.append(
+            {
+                "index_version": index.name,
+                "chunker_version": index.chunker_version.name,
+                "chunker_kind": index.chunker_version.chunker.kind,
+                "embedding_model": index.model_name,
+                "model_kind": index.model.kind,
+                "dimensions": (
+                    lance.open_served().schema.field(VECTOR).type.list_size if is_served else None
+                ),
+                "revision": known.get("revision"),
+                "fingerprint": known.get("fingerprint"),
+            }
+        )
+    return pl.DataFrame(rows, schema=_frame_schema("declared_indexes"))
+
+
+def _frame_schema(table: str) -> pl.Schema:
+    """Of a table whose rows come from configuration: numbers and texts only."""
+    return pl.Schema(
+        {c.name: pl.Int64() if c.type == "bigint" else pl.String() for c in table_columns(table)}
     )
 
 
@@ -243,8 +283,9 @@ def _build(file: Path, name: str, inputs: str, sources: Mapping[str, _Source]) -
         "temp_directory": f"{file}.spill",
     }
     with duckdb.connect(config=config) as connection:
-        path = str(file).replace("'", "''")
-        connection.execute(f"attach '{path}' as build (storage_version '{STORAGE_VERSION}')")
+        connection.execute(
+            f"attach '{_quoted(file)}' as build (storage_version '{STORAGE_VERSION}')"
+        )
         # Views are stored as text: they must not name the database they are created in.
         connection.execute("use build")
         connection.execute("begin")  # one flush to disk, not one a statement
@@ -272,6 +313,10 @@ def _fill(connection: "DuckDBPyConnection", table: str, source: _Source) -> None
     if source.frame is None and not source.files:
         return
     names = [column.name for column in table_columns(table)]
+    if table in HISTORY and source.files:
+        # What happened before a column was kept has no value for it.
+        kept = {column for file in source.files for column in pl.read_parquet_schema(file)}
+        names = [name for name in names if _PARQUET_NAMES.get(name, name) in kept]
     values = ", ".join(f'"{_PARQUET_NAMES.get(name, name)}"' for name in names)
     insert = f"insert into {table} ({', '.join(names)}) select {values} from"
     try:
@@ -303,11 +348,28 @@ def _verify(file: Path, rows: Mapping[str, int]) -> None:
                     f"table {table}: {counted} rows were published of {expected} that its "
                     "manifests name. Build the table again; the published file has not changed."
                 )
-        for view in view_names():
+    _try_views(file)
+
+
+def _try_views(file: Path) -> None:
+    """Run every view on the first rows of every table: on all of a million that would take longer
+    than to store them."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{_quoted(file)}' as build (read_only)")
+        for table in table_names():
+            connection.execute(f"create table {table} as from build.{table} limit {TRIED_ROWS}")
+        for view, statement in _in_order_of_use(_statements("views")):
             try:
-                connection.execute(f"select * from {view} limit 1").fetchall()  # noqa: S608
+                connection.execute(statement.partition("\ncomment on ")[0])
+                # The hash of a row needs each of its columns; a count would need none.
+                connection.execute(f"select max(hash(v)) from {view} as v")  # noqa: S608
             except duckdb.Error as error:
-                raise CorpusError(f"sql/views/{view}.sql: {error}") from error
+                raise CorpusError(
+                    f"sql/views/{view}.sql fails on the rows there are: {error}. Correct the view; "
+                    "the published file has not changed."
+                ) from error
 
 
 def _serve(link: Path, build: Path) -> None:
@@ -333,6 +395,10 @@ def _clear_unfinished(builds: Path) -> None:
             shutil.rmtree(leftover)
         else:
             leftover.unlink()
+
+
+def _quoted(file: Path) -> str:
+    return str(file).replace("'", "''")
 
 
 def _write_ahead_log(file: Path) -> Path:

@@ -1,17 +1,13 @@
 -- Which documents hold answers that are not found, whatever the strategy?
-with
-asked as (
-    select distinct e.doc_id, s.strategy, s.question_id, s.recall_at_5
-    from gold_evidence as e
-    join question_scores as s on s.question_id = e.question_id
-)
+-- Where even the best strategy is low, look at the document and its questions first.
 select
     doc_id,
-    count(distinct question_id) as n_questions,
-    round(avg(recall_at_5), 3) as mean_recall_at_5,
-    round(max(recall_at_5), 3) as best_recall_at_5,
-    arg_max(strategy, recall_at_5) as best_strategy
-from asked
-group by doc_id
-order by mean_recall_at_5, doc_id
-limit 20;
+    n_questions,
+    round(mean, 3) as mean_of_all,
+    round(live_mean, 3) as mean_of_live,
+    best_strategy,
+    round(best_mean, 3) as best_mean
+from worst_documents
+where mean < 1
+order by best_mean, mean_of_all, doc_id
+limit 10;

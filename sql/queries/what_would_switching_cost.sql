@@ -3,10 +3,9 @@
 with
 live_vectors as (
     select distinct e.vec_key
-    from leaderboard as b
-    join embedded_chunks as e
-        on e.index_version = b.chunker_version || '+' || b.embedding_model
-    where b.is_live
+    from index_versions as i
+    join embedded_chunks as e on e.index_version = i.index_version
+    where i.is_live
 )
 select
     e.index_version,

@@ -1,4 +1,4 @@
--- If we promoted the strategy with the best mean, which questions would get worse answers?
+-- If we promoted the best strategy that is not live, which questions would get worse answers?
 with
 candidate as (
     select strategy
@@ -8,14 +8,11 @@ candidate as (
     limit 1
 )
 select
-    l.strategy,
-    l.question,
-    l.metric,
-    l.baseline_value,
-    l.value,
-    l.documents,
-    l.quotes
-from questions_lost_and_won as l
-join candidate as c on c.strategy = l.strategy
-where l.difference < 0
-order by l.difference, l.question_id;
+    r.strategy,
+    r.question,
+    round(r.value_against, 3) as live_value,
+    round(r.value, 3) as value,
+    r.documents
+from regressions as r
+join candidate as c on c.strategy = r.strategy
+order by r.difference, r.question_id;

@@ -7,7 +7,9 @@ create table elements (
     end_char bigint not null,
     heading_path varchar[],
     language varchar,
-    attributes json
+    attributes json,
+    parent bigint,
+    line bigint
 );
 
 comment on table elements is 'One row per structural part of a document: typed, sorted, never overlapping. Key: doc_id, ordinal.';
@@ -20,3 +22,5 @@ comment on column elements.end_char is 'One past the last code point.';
 comment on column elements.heading_path is 'The headings above the element, outermost first.';
 comment on column elements.language is 'Language of a code block, where the document says so.';
 comment on column elements.attributes is 'What only some kinds have, as a JSON object: page, row, speaker ...';
+comment on column elements.parent is 'Ordinal of the element it stands under: its list item, class or innermost heading; NULL at the top.';
+comment on column elements.line is 'Line of the canonical text it begins on, from 1: in Markdown, code, CSV and other text, the line of the file.';

@@ -11,4 +11,4 @@ comment on column excluded_spans.chunker_version is 'Which declaration leaves it
 comment on column excluded_spans.doc_id is 'The document: documents.doc_id.';
 comment on column excluded_spans.start_char is 'First code point in the canonical text, from 0.';
 comment on column excluded_spans.end_char is 'One past the last code point.';
-comment on column excluded_spans.reason is 'boilerplate (a block that many documents of the shard have), blank_lines or invisible (characters nobody sees).';
+comment on column excluded_spans.reason is 'boilerplate (a block that many documents of the shard have), blank_lines, invisible (characters nobody sees) or furniture (what pages repeat: running headers, footers, page numbers; no version embeds it).';

@@ -7,8 +7,8 @@ create table gold_evidence (
     occurrence bigint not null,
     start_char bigint,
     end_char bigint,
-    status varchar not null
-        check (status in ('found', 'ambiguous', 'missing_quote', 'missing_document')),
+    status varchar not null,
+    check (status in ('found', 'ambiguous', 'missing_quote', 'missing_document')),
     passage varchar,
     diff varchar
 );

@@ -4,8 +4,8 @@ create table ragas_scores (
     metric varchar not null,
     judge varchar,
     judge_key varchar,
-    status varchar not null
-        check (status in ('ok', 'error', 'not_applicable', 'stale', 'skipped')),
+    status varchar not null,
+    check (status in ('ok', 'error', 'not_applicable', 'stale', 'skipped')),
     value double check (value between 0 and 1 and not isnan(value)),
     n_judgements bigint,
     variance double check (variance >= 0),

@@ -16,6 +16,7 @@ create table strategy_comparisons (
     behind_best double,
     p_behind double,
     minimum_detectable_difference double,
+    judge_noise double,
     questions_needed bigint,
     n_scored bigint,
     n_total bigint,
@@ -24,8 +25,8 @@ create table strategy_comparisons (
     mean_high double,
     difference_low double,
     difference_high double,
-    verdict varchar not null
-        check (verdict in ('baseline', 'better', 'worse', 'cannot tell', 'not comparable')),
+    verdict varchar not null,
+    check (verdict in ('baseline', 'better', 'worse', 'cannot tell', 'not comparable')),
     reason varchar,
     state varchar check (state in ('best so far', 'in play', 'ruled out')),
     changed varchar,
@@ -53,6 +54,7 @@ comment on column strategy_comparisons.p_best is 'Share of resamples in which th
 comment on column strategy_comparisons.behind_best is 'How far the mean is behind the best one, over the questions scored for all; 0 for the best.';
 comment on column strategy_comparisons.p_behind is 'How often as many strategies without any difference would leave one as far behind.';
 comment on column strategy_comparisons.minimum_detectable_difference is 'The smallest difference these questions would show in 80 % of repetitions.';
+comment on column strategy_comparisons.judge_noise is 'Standard error of difference that the judge alone gives it, from repeated judgements; NULL where answers were judged once, or not.';
 comment on column strategy_comparisons.questions_needed is 'About how many questions like these would show the difference that was seen; NULL if it is nil.';
 comment on column strategy_comparisons.n_scored is 'Questions scored for the strategy.';
 comment on column strategy_comparisons.n_total is 'Questions the metric applies to, scored or not.';
@@ -64,7 +66,7 @@ comment on column strategy_comparisons.difference_high is 'difference if every m
 comment on column strategy_comparisons.verdict is 'What may be said: better, worse, or cannot tell; not comparable if it was measured otherwise; baseline for the baseline itself.';
 comment on column strategy_comparisons.reason is 'Why, in words.';
 comment on column strategy_comparisons.state is 'What is left of its chances: best so far (the best mean), ruled out (worse than another strategy), or in play.';
-comment on column strategy_comparisons.changed is 'What of the measurement differs, if it is not comparable: golden_version, scorer, cutoffs, metrics, judge.';
+comment on column strategy_comparisons.changed is 'What of the measurement differs, if it is not comparable: golden_version, scorer, cutoffs, metrics, retrieval (judged on other passages), judge, answerer.';
 comment on column strategy_comparisons.is_primary is 'True for the one metric that decides.';
 comment on column strategy_comparisons.seed is 'Seed of the resampling: the same inputs give the same numbers.';
 comment on column strategy_comparisons.resamples is 'Number of resamples.';

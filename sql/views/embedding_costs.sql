@@ -14,7 +14,7 @@ select
     coalesce(sum(vectors_embedded), 0) as vectors_embedded,
     coalesce(sum(vectors_reused), 0) as vectors_reused,
     coalesce(sum(vectors_reused), 0)
-        / nullif(coalesce(sum(vectors_embedded), 0) + coalesce(sum(vectors_reused), 0), 0)
+    / nullif(coalesce(sum(vectors_embedded), 0) + coalesce(sum(vectors_reused), 0), 0)
         as hit_rate,
     coalesce(sum(tokens_embedded), 0) as tokens_embedded,
     coalesce(sum(seconds), 0) as seconds

@@ -27,4 +27,4 @@ comment on column question_matrix.language is 'Its language.';
 comment on column question_matrix.tags is 'Its labels.';
 comment on column question_matrix.strategy is 'The strategy.';
 comment on column question_matrix.metric is 'The primary metric.';
-comment on column question_matrix.value is 'The score; NULL if this strategy was not scored on this question.';
+comment on column question_matrix.value is 'The score; NULL if this strategy has none on this question.';

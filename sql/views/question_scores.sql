@@ -1,11 +1,28 @@
--- The retrieval scores with one column a score, for the questions that can be scored today. A
--- score measured on evidence that has since moved away is left out, not averaged.
+-- The scores with one column a score, for the questions that can be scored today. A score measured
+-- on evidence that has since moved away is left out, not averaged.
 create view question_scores as
 with
-scored as (
-    select s.*, s.metric || '@' || s.cutoff as measure, p.metric as primary_metric
+retrieved as (
+    select s.strategy, s.question_id, s.metric || '@' || s.cutoff as measure, s.value
     from retrieval_scores as s
-    join gold_questions as q on q.question_id = s.question_id and q.status = 'active'
+    join gold_questions as q on q.question_id = s.question_id
+    where q.status = 'active'
+),
+-- Where a judge decides, what it said; of answers to unanswerable questions too.
+judged as (
+    select s.strategy, s.question_id, s.metric as measure, s.value
+    from ragas_scores as s
+    join primary_metric as p on p.metric = s.metric
+    join gold_questions as q on q.question_id = s.question_id
+    where s.status = 'ok' and q.status in ('active', 'unanswerable')
+),
+scored as (
+    select m.*, p.metric as primary_metric
+    from (
+        from retrieved
+        union all
+        from judged
+    ) as m
     cross join primary_metric as p
 )
 select
@@ -24,10 +41,10 @@ select
 from scored
 group by strategy, question_id;
 
-comment on view question_scores is 'One row per strategy and active question, one column per retrieval score; the other views average it.';
+comment on view question_scores is 'One row per strategy and active question, one column per score; the other views average it. Where a judged metric decides, also a row per unanswerable question that has a value.';
 comment on column question_scores.strategy is 'The strategy.';
 comment on column question_scores.question_id is 'The question.';
-comment on column question_scores.primary_value is 'The score that decides: see primary_metric.';
+comment on column question_scores.primary_value is 'The score that decides: see primary_metric. NULL where it was not had.';
 comment on column question_scores.recall_at_5 is 'Share of the evidence''s characters among the first 5 chunks.';
 comment on column question_scores.precision_at_5 is 'Share of the first 5 chunks'' characters that are evidence.';
 comment on column question_scores.iou_at_5 is 'Evidence covered by the first 5 chunks, over their length and the evidence not covered.';

@@ -4,14 +4,20 @@ counted as (
     select
         strategy,
         metric,
-        -- What the metric applies to. A failure or an omission is missing; where there is nothing
-        -- to judge, or the evidence is gone, there is nothing to miss.
-        count(*) filter (where status in ('ok', 'error', 'skipped')) as n_total,
+        -- What was asked for. A failure or an omission is missing; where there is nothing to judge,
+        -- or the evidence is gone, there is nothing to miss; max_questions draws a sample.
+        count(*) filter (
+            where
+            status in ('ok', 'error', 'skipped') and error_kind is distinct from 'max_questions'
+        ) as n_total,
         count(*) filter (where status = 'ok') as n_scored,
         count(*) filter (where status = 'error') as n_error,
         count(*) filter (where status = 'not_applicable') as n_not_applicable,
         count(*) filter (where status = 'stale') as n_stale,
-        count(*) filter (where status = 'skipped') as n_skipped,
+        count(*) filter (
+            where status = 'skipped' and error_kind is distinct from 'max_questions'
+        ) as n_skipped,
+        count(*) filter (where error_kind = 'max_questions') as n_beyond,
         count(distinct judge) filter (where status = 'ok') as n_judges,
         avg(value) as mean_scored,
         coalesce(sum(value), 0) as sum_scored
@@ -27,6 +33,7 @@ select
     n_not_applicable,
     n_stale,
     n_skipped,
+    n_beyond,
     n_scored / nullif(n_total, 0) as coverage,
     mean_scored,
     sum_scored / nullif(n_total, 0) as mean_if_missing_0,
@@ -37,13 +44,14 @@ order by metric, strategy;
 
 comment on view score_coverage is 'How much of a judged mean was really judged. Two strategies whose bounds overlap cannot be told apart by these judgements.';
 comment on column score_coverage.strategy is 'The strategy.';
-comment on column score_coverage.metric is 'faithfulness or context_recall.';
-comment on column score_coverage.n_total is 'Questions the metric applies to: n_scored + n_error + n_skipped.';
+comment on column score_coverage.metric is 'The judged metric: faithfulness, context_recall, context_precision, factual_correctness or answer_relevancy, as far as corpus.yaml asks for them.';
+comment on column score_coverage.n_total is 'Questions the metric applies to and was asked of: n_scored + n_error + n_skipped.';
 comment on column score_coverage.n_scored is 'Questions with a value.';
 comment on column score_coverage.n_error is 'Judgements that failed: refused, truncated, timed out ...';
 comment on column score_coverage.n_not_applicable is 'Questions with nothing to judge, such as an answer that says the contexts do not hold it. Not in n_total.';
 comment on column score_coverage.n_stale is 'Questions whose evidence is gone. Not in n_total.';
-comment on column score_coverage.n_skipped is 'Questions not judged: no judge is configured, or they are beyond the configured number.';
+comment on column score_coverage.n_skipped is 'Questions not judged for want of a judge.';
+comment on column score_coverage.n_beyond is 'Questions beyond the configured number (ragas.max_questions), the same for every strategy: a sample, not a loss. Not in n_total.';
 comment on column score_coverage.coverage is 'n_scored over n_total; NULL if it applies to none.';
 comment on column score_coverage.mean_scored is 'Mean of the values there are; NULL if there are none.';
 comment on column score_coverage.mean_if_missing_0 is 'The mean if every missing value were 0.';

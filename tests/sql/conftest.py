@@ -9,8 +9,16 @@ import polars as pl
 import pytest
 
 from chunking_assets.workspace import Workspace
-from evals.database import publish
+from evals.database import publish, table_columns
 
+PARQUET = {"start_char": "start", "end_char": "end", "recorded_at": "at", "requested_by": "by"}
+TYPES = {
+    "bigint": pl.Int64(),
+    "double": pl.Float64(),
+    "boolean": pl.Boolean(),
+    "varchar[]": pl.List(pl.String()),
+    "timestamptz": pl.Datetime("us", "UTC"),
+}
 DAY_1, DAY_2, DAY_3 = (datetime(2026, 11, day, 12, tzinfo=UTC) for day in (1, 2, 3))
 
 
@@ -30,7 +38,35 @@ def _strategies() -> pl.DataFrame:
     )
 
 
+def _declared_indexes() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "index_version": ["recursive-200@1+e5-small", "markdown-400@1+e5-small"],
+            "chunker_version": ["recursive-200@1", "markdown-400@1"],
+            "chunker_kind": ["recursive", "markdown"],
+            "embedding_model": ["e5-small"] * 2,
+            "model_kind": ["e5-small"] * 2,
+            "dimensions": [384, None],
+            "revision": ["w1"] * 2,
+            "fingerprint": ["f1"] * 2,
+        }
+    )
+
+
 def _tables() -> dict[str, pl.DataFrame]:
+    """The rows below; columns that no test here is about have no values."""
+    return {name: _complete(name, rows) for name, rows in _rows().items()}
+
+
+def _complete(table: str, rows: pl.DataFrame) -> pl.DataFrame:
+    missing = [c for c in table_columns(table) if PARQUET.get(c.name, c.name) not in rows.columns]
+    return rows.with_columns(
+        pl.lit(None, dtype=TYPES.get(c.type, pl.String())).alias(PARQUET.get(c.name, c.name))
+        for c in missing
+    )
+
+
+def _rows() -> dict[str, pl.DataFrame]:
     """As the stages write them: `start`, `end`, `at` and `by` under their Parquet names."""
     return {
         "documents": pl.DataFrame(
@@ -160,24 +196,24 @@ def _tables() -> dict[str, pl.DataFrame]:
         "retrieval_scores": _retrieval_scores(),
         "answers": pl.DataFrame(
             {
-                "strategy": ["small", "large"],
-                "question_id": ["q1", "q1"],
-                "answer_key": ["a1", "a2"],
-                "answerer": ["model@host", "model@host"],
-                "answer_kind": ["generated", "generated"],
-                "status": ["ok", "error"],
-                "answer": ["Five days.", None],
-                "abstained": [False, None],
-                "sentences": ['[{"text": "Five days.", "sources": [], "quote": ""}]', None],
-                "issues": [["uncited: Five days."], []],
-                "numbers_not_in_context": pl.Series([[], None], dtype=pl.List(pl.String)),
-                "names_not_in_context": pl.Series([["Bosch"], None], dtype=pl.List(pl.String)),
-                "quotes_not_in_context": pl.Series([[], None], dtype=pl.List(pl.String)),
-                "lexical_support": [0.5, None],
-                "error_kind": [None, "refused"],
-                "error": [None, "the model refused"],
-                "prompt_tokens": [120, None],
-                "completion_tokens": [9, None],
+                "strategy": ["small", "small", "large"],
+                "question_id": ["q1", "q2", "q1"],
+                "answer_key": ["a1", "a2", "a3"],
+                "answerer": ["model@host"] * 3,
+                "answer_kind": ["generated"] * 3,
+                "status": ["ok", "ok", "error"],
+                "answer": ["Five days.", "", None],
+                "abstained": [False, True, None],
+                "sentences": ['[{"text": "Five days.", "sources": [], "quote": ""}]', "[]", None],
+                "issues": [["uncited: Five days."], [], []],
+                "numbers_not_in_context": pl.Series([[], [], None], dtype=pl.List(pl.String)),
+                "names_not_in_context": pl.Series([["Bosch"], [], None], dtype=pl.List(pl.String)),
+                "quotes_not_in_context": pl.Series([[], [], None], dtype=pl.List(pl.String)),
+                "lexical_support": [0.5, None, None],
+                "error_kind": [None, None, "refused"],
+                "error": [None, None, "the model refused"],
+                "prompt_tokens": [120, 110, None],
+                "completion_tokens": [9, 1, None],
             }
         ),
         "ragas_scores": _ragas_scores(),
@@ -290,6 +326,20 @@ def _tables() -> dict[str, pl.DataFrame]:
                 "reason": ["first", "faster", "complaints"],
                 "forced": [False, True, False],
                 "by": ["ana", "ana", "rui"],
+            }
+        ),
+        "costs": pl.DataFrame(
+            {
+                "at": [DAY_1],
+                "run_id": ["r2"],
+                "asset": ["chunk_embeddings"],
+                "partition": ["recursive-200@1+e5-small|kb"],
+                "work": ["embed"],
+                "model": ["e5-small"],
+                "tokens_sent": [14],
+                "requests": [1],
+                "requests_saved": [0],
+                "retries": [0],
             }
         ),
         "builds": pl.DataFrame(
@@ -405,7 +455,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
                 workspace.table(name).replace(part, f"{version}|kb", version="1")
         else:
             workspace.table(name).replace(rows, version="1")
-    publish(workspace, {"strategies": _strategies()})
+    dimensions = {"strategies": _strategies(), "declared_indexes": _declared_indexes()}
+    publish(workspace, dimensions)
     return workspace
 
 

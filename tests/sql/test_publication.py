@@ -10,12 +10,13 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+from small_corpus import DIMENSIONS, SmallCorpus, write_corpus
 
 from chunking_assets.config import load
 from chunking_assets.errors import CorpusError
 from chunking_assets.workspace import Workspace
 from evals import database
-from evals.database import publish, strategy_rows, table_columns
+from evals.database import index_rows, publish, strategy_rows, table_columns
 
 ROOT = Path(__file__).parents[2]
 
@@ -251,6 +252,19 @@ def test_an_error_leaves_the_served_build_and_no_other_file(workspace):
     assert builds(workspace) == [published.build.name]
 
 
+def test_a_view_that_fails_on_the_rows_there_are_is_not_served(workspace, monkeypatch):
+    """Bound it would pass: only a row shows that a metric is no number."""
+    text = "create view fragile as\nselect metric::bigint as n from retrieval_scores;"
+    with_one = {**database._statements("views"), "fragile": text}
+    texts = {"tables": database._statements("tables"), "views": with_one}
+    monkeypatch.setattr(database, "_statements", texts.__getitem__)
+    empty = publish(workspace)
+    write(workspace, 1)
+    with pytest.raises(CorpusError, match=r"sql/views/fragile\.sql fails .*Conversion Error"):
+        publish(workspace)
+    assert builds(workspace) == [empty.build.name]
+
+
 READER = """
 import collections, json, select, sys
 import duckdb
@@ -437,3 +451,17 @@ def test_strategy_rows_say_what_corpus_yaml_declares(workspace):
             "select count(*) from strategies where (settings->>'$.profile.k')::bigint = k"
         ).fetchone()
     assert declared == (len(config.strategies),)
+
+
+def test_a_declared_index_is_described_before_and_after_it_is_built(tmp_path):
+    corpus = SmallCorpus(write_corpus(tmp_path, {"a.md": "# One\n\nTwo words.\n"}))
+    indexes = corpus.config.index_versions.values()
+    before = index_rows(corpus.workspace, indexes)
+    assert before["index_version"].to_list() == [index.name for index in indexes]
+    assert before["dimensions"].to_list() == [None, None]
+    corpus.update()
+    after = index_rows(corpus.workspace, indexes)
+    assert after["dimensions"].to_list() == [DIMENSIONS, DIMENSIONS]
+    assert after["fingerprint"].n_unique() == 1
+    assert after["fingerprint"].null_count() == 0
+    assert publish(corpus.workspace, {"declared_indexes": after}).rows["declared_indexes"] == 2

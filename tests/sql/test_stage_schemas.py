@@ -15,6 +15,8 @@ SCHEMAS = {
     "excluded_spans": "chunking_assets.chunk_sets.rows:EXCLUDED_SPANS_SCHEMA",
     "embedded_chunks": "chunking_assets.chunk_embeddings.build:EMBEDDED_CHUNKS_SCHEMA",
     "builds": "chunking_assets.build_log:BUILDS_SCHEMA",
+    "costs": "chunking_assets.cost_ledger:COSTS_SCHEMA",
+    "strategy_costs": "chunking_assets.live_index.strategy_cost:STRATEGY_COSTS_SCHEMA",
     "promotions": "chunking_assets.live_index.promotion:PROMOTIONS_SCHEMA",
     "gold_questions": "evals.gold_questions.resolve:QUESTIONS_SCHEMA",
     "gold_evidence": "evals.gold_questions.resolve:EVIDENCE_SCHEMA",
@@ -53,8 +55,8 @@ def schema_of(table: str) -> pl.Schema:
     return pl.Schema(getattr(importlib.import_module(module), name))
 
 
-def test_every_table_but_the_configured_one_has_a_stage():
-    assert {*SCHEMAS, "strategies"} == set(table_names())
+def test_every_table_but_those_of_the_configuration_has_a_stage():
+    assert {*SCHEMAS, "strategies", "declared_indexes"} == set(table_names())
 
 
 @pytest.mark.parametrize("table", SCHEMAS)
