@@ -6,13 +6,15 @@ cannot. Equal content gives an equal stamp, so early cut-off follows by itself.
 """
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import dagster as dg
 
 from chunking_assets.workspace import WHOLE, Workspace
 from dagster_defs.inputs import WANTED, is_out_of_date, is_unsound, wanted
-from dagster_defs.partitions import CONFIG
+from dagster_defs.partitions import CONFIG, MOST_RANGES, in_few_ranges
 
 AC = dg.AutomationCondition
 Context = dg.AutomationContext[dg.AssetKey]
@@ -34,6 +36,25 @@ class OutOfDate(dg.AutomationCondition[dg.AssetKey]):
         asset, workspace = context.key.to_user_string(), Workspace(CONFIG.home)
         keys = _keys(context) if asset in WANTED else set()
         return _where(context, {k for k in keys if is_out_of_date(CONFIG, workspace, asset, k)})
+
+
+class UpToDate(dg.AutomationCondition[dg.AssetKey]):
+    """True for the partitions whose build would find nothing to do."""
+
+    @property
+    def name(self) -> str:
+        return "up_to_date"
+
+    @property
+    def description(self) -> str:
+        return "The inputs recorded at the last build are those of now"
+
+    def evaluate(self, context: Context) -> Result:
+        asset, workspace = context.key.to_user_string(), Workspace(CONFIG.home)
+        now = {key: wanted(CONFIG, workspace, asset, key) for key in _keys(context)}
+        stamped = {key: workspace.stamps.read(asset, key) for key in now}
+        built = {key for key in now if now[key] is not None and now[key] == stamped[key]}
+        return _where(context, built)
 
 
 class Unsound(dg.AutomationCondition[dg.AssetKey]):
@@ -75,6 +96,48 @@ class Untried(dg.AutomationCondition[dg.AssetKey]):
         return _where(context, untried, json.dumps(tried | now))
 
 
+@dataclass(frozen=True)
+class InFewRuns(dg.AutomationCondition[dg.AssetKey]):
+    """`due`, and what is `joinable` between them where they would start too many runs.
+
+    What is joined is up to date: its build finds nothing to do.
+    """
+
+    due: dg.AutomationCondition[dg.AssetKey]
+    joinable: dg.AutomationCondition[dg.AssetKey]
+
+    @property
+    def name(self) -> str:
+        return "in_few_runs"
+
+    @property
+    def description(self) -> str:
+        return "Due, or between partitions that are due and lie too far apart for one run"
+
+    @property
+    def children(self) -> Sequence[dg.AutomationCondition[dg.AssetKey]]:
+        return [self.due, self.joinable]
+
+    async def evaluate(self, context: Context) -> Result:  # type: ignore[override]  # as built-ins
+        due = await self._child(context, 0)
+        if due.true_subset.size <= MOST_RANGES or context.partitions_def is None:
+            return dg.AutomationResult(context, due.true_subset, child_results=[due])
+        joinable = await self._child(context, 1)
+        keys = in_few_ranges(
+            set(due.true_subset.expensively_compute_partition_keys()),
+            set(joinable.true_subset.expensively_compute_partition_keys()),
+            list(context.partitions_def.get_partition_keys()),
+        )
+        requested = context.candidate_subset.compute_intersection_with_partition_keys(keys)
+        return dg.AutomationResult(context, requested, child_results=[due, joinable])
+
+    async def _child(self, context: Context, index: int) -> Result:
+        child = self.children[index]
+        return await context.for_child_condition(
+            child, child_indices=[index], candidate_subset=context.candidate_subset
+        ).evaluate_async()
+
+
 def _keys(context: Context) -> set[str]:
     """The partitions in question; an asset without any has one, `WHOLE`."""
     if context.partitions_def is None:
@@ -105,6 +168,6 @@ def when_out_of_date() -> dg.AutomationCondition[dg.AssetKey]:
     inputs_settled = (~moving).with_label("inputs are settled")
     not_running = (~AC.in_progress()).with_label("not running")
     worth_trying = (~failed | Untried()).with_label("did not fail with these inputs")
-    return (OutOfDate() & inputs_settled & not_running & worth_trying).with_label(
-        "redo when out of date"
-    )
+    due = (OutOfDate() & inputs_settled & not_running & worth_trying).with_label("due")
+    at_rest = (UpToDate() & ~AC.in_progress() & ~failed).with_label("at rest")
+    return InFewRuns(due, at_rest)

@@ -7,7 +7,7 @@ failing one fails alone.
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dagster as dg
@@ -28,6 +28,13 @@ class Built:
 
 
 Outcome = Built | Exception
+
+SHOWN_DIGITS = 4
+
+CONTENT = "content"
+CHANGED = "changed"
+AS_BEFORE = "as before, so nothing that is built from it is redone"
+"""What a page says of an early cut-off: the build led to what was there."""
 
 
 def attempt_each(keys: Iterable[str], build: Callable[[str], Built]) -> dict[str, Outcome]:
@@ -73,7 +80,7 @@ def report(
     Raises:
         dg.Failure: some partitions failed; the others are recorded as materialized.
     """
-    built = {key: o for key, o in outcomes.items() if isinstance(o, Built)}
+    built = _compared(context, {k: o for k, o in outcomes.items() if isinstance(o, Built)})
     failed = {key: o for key, o in outcomes.items() if isinstance(o, Exception)}
     if failed:
         for key, outcome in built.items():
@@ -99,6 +106,26 @@ def report(
     provenance = _provenance(context, next(iter(built)))
     for key, outcome in built.items():
         context.log_event(_statement(context, key, outcome, provenance))
+
+
+def _compared(context: dg.AssetExecutionContext, built: Mapping[str, Built]) -> dict[str, Built]:
+    """What was built, with a word on its page on what follows from it."""
+    before = context.instance.event_log_storage.get_latest_tags_by_partition(
+        context.asset_key,
+        dg.DagsterEventType.ASSET_MATERIALIZATION,
+        [DATA_VERSION],
+        asset_partitions=list(built),
+    )
+    shown: dict[str, Built] = {}
+    for key, outcome in built.items():
+        version = before.get(key, {}).get(DATA_VERSION)
+        content = "new" if version is None else AS_BEFORE if version == outcome.version else CHANGED
+        shown[key] = replace(outcome, metadata={CONTENT: content, **_rounded(outcome.metadata)})
+    return shown
+
+
+def _rounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: round(v, SHOWN_DIGITS) if isinstance(v, float) else v for k, v in metadata.items()}
 
 
 def _statement(

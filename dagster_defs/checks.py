@@ -11,6 +11,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
+from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_embeddings.reconcile import reconcile
 from chunking_assets.chunk_sets.statistics import (
     ChunkSetStatistics,
@@ -18,17 +19,27 @@ from chunking_assets.chunk_sets.statistics import (
     compared_with_previous,
 )
 from chunking_assets.chunk_sets.verify import verify_chunk_set
+from chunking_assets.live_index.gate import UNSOUND
+from chunking_assets.live_index.promotion import live
 from chunking_assets.parsed_elements.build import DOCUMENTS
-from dagster_defs.inputs import UNSOUND
+from chunking_assets.parsed_elements.health import parse_health
+from chunking_assets.parsed_elements.parse import READABLE
+from dagster_defs.freshness import collections_fresh
+from dagster_defs.inputs import is_out_of_date
 from dagster_defs.partitions import cell_parts, cells, chunker_versions, corpus_shards
 from dagster_defs.resources import Corpus
 from evals.gold_questions.build import GOLD_EVIDENCE, GOLD_QUESTIONS, lost_quotes
 from evals.gold_questions.report import lost_passages
 from evals.ragas_scores.build import RAGAS_SCORES
+from evals.strategy_comparison.build import STRATEGY_COMPARISONS
 
 LISTED = 20
+MANY_UNREAD = 0.1
+"""A share of documents without text that says something about the source, not about documents."""
 MANY_DUPLICATES = 0.2
 """A share of equal chunks that a corpus rarely has without a cause: copies, or boilerplate."""
+LEAST_JUDGED = 0.95
+"""The share of judgements below which a mean says too little; the comparison asks for the same."""
 IN_LINE = (0.5, 2.0)
 """How many times as many chunks a new version makes of the same documents, unless it errs."""
 
@@ -39,6 +50,8 @@ class Finding:
 
     passed: bool
     metadata: Mapping[str, Any]
+    severe: bool = False
+    """Worth more than a warning, though nothing is blocked."""
 
 
 def partition_check(
@@ -56,7 +69,6 @@ def partition_check(
     those of its partitions are logged here, and the returned one blocks the step if any failed.
     A later run would not be blocked by that, so the partition is marked as unsound as well.
     """
-    severity = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
 
     @dg.asset_check(
         name=name,
@@ -69,6 +81,7 @@ def partition_check(
         keys = [str(key) for key in context.partition_keys]
         findings = {key: look(corpus, key) for key in keys}
         failed = [key for key, finding in findings.items() if not finding.passed]
+        severity = _severity(blocking, *findings.values())
         for key in failed if blocking else ():
             corpus.workspace.stamps.write(asset, UNSOUND, key)
         if context.op_execution_context.has_partition_key:
@@ -81,7 +94,7 @@ def partition_check(
                     check_name=name,
                     passed=finding.passed,
                     partition=key,
-                    severity=severity,
+                    severity=_severity(blocking, finding),
                     blocking=blocking,
                     target_materialization_data=_target(context.instance, asset, key),
                     metadata={k: _value(v) for k, v in finding.metadata.items()},
@@ -90,13 +103,23 @@ def partition_check(
         return dg.AssetCheckResult(
             passed=not failed,
             severity=severity,
-            metadata={"failed": dg.MetadataValue.json(failed)},
+            metadata={
+                "failed": dg.MetadataValue.json(failed),
+                **(findings[failed[0]].metadata if failed else {}),
+            },
         )
 
     return check
 
 
+def _severity(blocking: bool, *findings: Finding) -> dg.AssetCheckSeverity:
+    severe = blocking or any(finding.severe for finding in findings)
+    return dg.AssetCheckSeverity.ERROR if severe else dg.AssetCheckSeverity.WARN
+
+
 def _value(value: object) -> dg.MetadataValue[Any]:
+    if isinstance(value, dg.MetadataValue):
+        return value
     if isinstance(value, int):
         return dg.MetadataValue.int(value)
     if isinstance(value, float):
@@ -127,18 +150,36 @@ def _listed(ids: tuple[str, ...]) -> str:
 
 
 def _documents_parsed(corpus: Corpus, shard: str) -> Finding:
-    documents = corpus.workspace.table(DOCUMENTS).read(shard, ["doc_id", "status", "error"])
-    assert documents is not None
-    failed = documents.filter(~pl.col("status").is_in(["ok", "empty"]))
-    return Finding(
-        failed.is_empty(),
-        {
-            "documents": documents.height,
-            "failed": failed.height,
-            "worst": "; ".join(f"{d}: {s} ({e})" for d, s, e in failed.head(LISTED).iter_rows())
-            or "none",
-        },
+    health = parse_health(corpus.workspace, [shard], LISTED)
+    unread = health.without_text / max(health.documents, 1)
+    shards = next(
+        shards
+        for name, collection in corpus.config.collections.items()
+        if shard in (shards := collection.shards_of(name))
     )
+    built = [s for s in shards if corpus.workspace.table(DOCUMENTS).manifest(s)]
+    whole = parse_health(corpus.workspace, built, 0)
+    return Finding(
+        not health.without_text,
+        {
+            "documents": health.documents,
+            "without_text": health.without_text,
+            "statuses": _counted(health.statuses),
+            "statuses_in_collection": _counted(whole.statuses),
+            "worst": _table(health.worst),
+        },
+        severe=unread > MANY_UNREAD,
+    )
+
+
+def _counted(statuses: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {status}" for status, n in statuses.items()) or "none"
+
+
+def _table(rows: pl.DataFrame) -> dg.TableMetadataValue:
+    records = [dg.TableRecord(row) for row in rows.iter_rows(named=True)]
+    columns = [dg.TableColumn(name) for name in rows.columns]
+    return dg.MetadataValue.table(records, dg.TableSchema(columns))
 
 
 def _spans_exact(corpus: Corpus, key: str) -> Finding:
@@ -198,21 +239,62 @@ def _count_in_line(corpus: Corpus, key: str) -> Finding:
 
 def _reconciled(corpus: Corpus, key: str) -> Finding:
     version, shard = cell_parts(key)
-    results = {
-        index.name: reconcile(corpus.workspace, index.name, shard)
-        for index in corpus.config.indexes_of(version)
-    }
+    results = [reconcile(corpus.workspace, i, shard) for i in corpus.config.indexes_of(version)]
+
+    def every(kind: str) -> tuple[str, ...]:
+        return tuple(chunk_id for r in results for chunk_id in getattr(r.rows, kind))
+
     return Finding(
-        all(r.agrees for r in results.values()),
+        all(r.agrees for r in results),
         {
-            "rows": sum(r.rows for r in results.values()),
-            "missing": _listed(tuple(c for r in results.values() for c in r.missing)),
-            "extra": _listed(tuple(c for r in results.values() for c in r.extra)),
-            "duplicate_ids": _listed(tuple(c for r in results.values() for c in r.duplicates)),
-            "other_vector": _listed(tuple(c for r in results.values() for c in r.other_vector)),
-            "unindexed_rows": sum(r.unindexed_rows for r in results.values()),
+            "rows": sum(r.rows.rows for r in results),
+            "damage": "; ".join(d for r in results for d in r.damage) or "none",
+            "misstated_documents": _listed(tuple(d for r in results for d in r.misstated)),
+            "missing": _listed(every("missing")),
+            "extra": _listed(every("extra")),
+            "duplicate_ids": _listed(every("duplicates")),
+            "altered": _listed(every("altered")),
+            "unusable_vectors": _listed(every("unusable")),
+            "unindexed_rows": sum(r.unindexed_rows for r in results),
         },
     )
+
+
+def _documents_indexed(corpus: Corpus, key: str) -> Finding:
+    """Documents against chunk set and ledgers; `_reconciled` looks at their chunks."""
+    version, shard = cell_parts(key)
+    workspace = corpus.workspace
+    if any(
+        is_out_of_date(corpus.config, workspace, asset, key)
+        for asset in ("chunk_sets", "chunk_embeddings")
+    ):
+        return Finding(True, {"waits": "a document or chunk set is newer than the index"})
+    documents = workspace.table(DOCUMENTS).read(shard, ["doc_id", "status"])
+    assert documents is not None
+    readable = {*documents.filter(pl.col("status").is_in(READABLE))["doc_id"]}
+    ledgers = [
+        workspace.table(EMBEDDED_CHUNKS).manifest(ledger(index.name, shard))
+        for index in corpus.config.indexes_of(version)
+    ]
+    held = [{*stated.keys} if stated else set[str]() for stated in ledgers]
+    missing = sorted({doc_id for doc_ids in held for doc_id in readable - doc_ids})
+    extra = sorted({doc_id for doc_ids in held for doc_id in doc_ids - readable})
+    return Finding(
+        not (missing or extra),
+        {
+            "documents": len(readable),
+            "missing": _listed(tuple(missing)),
+            "no_longer_there": _listed(tuple(extra)),
+        },
+    )
+
+
+def _rows_indexed(corpus: Corpus, key: str) -> Finding:
+    unindexed = {
+        index.name: LanceIndex(corpus.workspace, index.name).unindexed_rows()
+        for index in corpus.config.indexes_of(cell_parts(key)[0])
+    }
+    return Finding(not any(unindexed.values()), {"unindexed_rows": sum(unindexed.values())})
 
 
 def _within_model_limit(corpus: Corpus, key: str) -> Finding:
@@ -253,12 +335,50 @@ def _judged(corpus: Corpus, version: str) -> Finding:
     return Finding(not counts.get("error"), counts)
 
 
+def _coverage(corpus: Corpus, version: str) -> Finding:
+    """Of what could be judged; what was skipped or has nothing to judge is not."""
+    strategies = [s.name for s in corpus.config.strategies_of(version)]
+    scores = corpus.workspace.table(RAGAS_SCORES).read_all(strategies, ["metric", "status"])
+    assert scores is not None
+    asked = scores.filter(pl.col("status").is_in(["ok", "error"]))
+    shares = dict(
+        asked.group_by("metric").agg((pl.col("status") == "ok").mean()).sort("metric").iter_rows()
+    )
+    return Finding(
+        all(share >= LEAST_JUDGED for share in shares.values()),
+        {
+            "judged": asked.filter(status="ok").height,
+            "asked": asked.height,
+            **{f"coverage of {metric}": share for metric, share in shares.items()},
+        },
+    )
+
+
+def _live_holds(corpus: Corpus) -> Finding:
+    rows = corpus.workspace.table(STRATEGY_COMPARISONS).read()
+    assert rows is not None
+    by_verdict = {
+        verdict: tuple(rows.filter(is_primary=True, verdict=verdict)["strategy"])
+        for verdict in ("better", "worse")
+    }
+    current = live(corpus.workspace)
+    return Finding(
+        current is None or not by_verdict["better"],
+        {
+            "live": current.strategy if current else "none",
+            "better_than_live": _listed(by_verdict["better"]),
+            "worse_than_live": _listed(by_verdict["worse"]),
+        },
+    )
+
+
 documents_parsed = partition_check(
     "documents_parsed",
     "parsed_elements",
     corpus_shards,
     _documents_parsed,
-    "Every document of the shard has a canonical text; the others are listed with their error.",
+    "Every document of the shard has a canonical text, if only in part; counts by status, and the "
+    "worst with their error and what to do.",
 )
 spans_exact = partition_check(
     "spans_exact",
@@ -297,8 +417,24 @@ index_reconciled = partition_check(
     "chunk_embeddings",
     cells,
     _reconciled,
-    "The rows readers are served are exactly those the ledger states.",
+    "Chunk set, ledger and the rows readers are served hold the same chunks, every column and "
+    "vector whole. An update compares them before it serves anything; the job `repair` heals.",
     blocking=True,
+)
+documents_indexed = partition_check(
+    "documents_indexed",
+    "chunk_embeddings",
+    cells,
+    _documents_indexed,
+    "Every document with a text is in every index of the version, and no other is.",
+    blocking=True,
+)
+rows_indexed = partition_check(
+    "rows_indexed",
+    "chunk_embeddings",
+    cells,
+    _rows_indexed,
+    "Full text and filters cover every row of the tables; others are searched one by one.",
 )
 within_model_limit = partition_check(
     "within_model_limit",
@@ -314,6 +450,30 @@ judged_without_errors = partition_check(
     _judged,
     "No judgement failed. Skipped and not applicable rows are counted, not held against it.",
 )
+
+judge_coverage = partition_check(
+    "judge_coverage",
+    "ragas_scores",
+    chunker_versions,
+    _coverage,
+    "At least 95 % of what a judge was asked has a score, for every metric.",
+)
+
+
+@dg.asset_check(
+    asset="strategy_comparison",
+    description=(
+        "No strategy is better than the live one by the metric that decides. Passes while none is "
+        "live."
+    ),
+)
+def live_holds(corpus: Corpus) -> dg.AssetCheckResult:
+    finding = _live_holds(corpus)
+    return dg.AssetCheckResult(
+        passed=finding.passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata=dict(finding.metadata),
+    )
 
 
 @dg.asset_check(
@@ -336,7 +496,12 @@ CHECKS = [
     few_duplicates,
     count_in_line,
     index_reconciled,
+    documents_indexed,
+    rows_indexed,
     within_model_limit,
     gold_found,
     judged_without_errors,
+    judge_coverage,
+    live_holds,
+    collections_fresh,
 ]

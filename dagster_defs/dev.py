@@ -4,14 +4,19 @@ import os
 import signal
 import sys
 
+from dagster import DagsterInstance
+
 from chunking_assets import config as configuration
 from chunking_assets.errors import CorpusError
 from dagster_defs.home import prepare_home
+from dagster_defs.pools import set_limits
 
 
 def main() -> int:
     try:
         home = prepare_home(configuration.load().home)
+        with DagsterInstance.get() as instance:
+            set_limits(instance)
     except CorpusError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -8,8 +8,12 @@ from chunking_assets.workspace import write_atomically
 DAGSTER_YAML = b"""\
 telemetry: {enabled: false}
 nux: {enabled: false}
+freshness: {enabled: true}
 concurrency:
   runs: {max_concurrent_runs: 2}
+  # Runs wait in the queue for their pools, not in a process of their own. The limits are set by
+  # dagster_defs/pools.py; the UI, or `dagster instance concurrency set POOL N`, changes them.
+  pools: {granularity: run, default_limit: 1}
 """
 
 

@@ -10,10 +10,13 @@ from collections.abc import Callable, Sequence
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, is_indexed, ledger
 from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS, cell
 from chunking_assets.config import Config
+from chunking_assets.cost_ledger import COSTS
 from chunking_assets.keys import digest, file_sha
+from chunking_assets.live_index.gate import UNSOUND
 from chunking_assets.live_index.promotion import PROMOTIONS, live
 from chunking_assets.live_index.retire import undeclared_shards
 from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
+from chunking_assets.parsed_elements.limits import Limits
 from chunking_assets.parsed_elements.registry import PARSERS, parser_fingerprint
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.workspace import WHOLE, Table, Workspace
@@ -35,14 +38,15 @@ from evals.strategy_comparison.build import (
     QUESTION_CHANGES,
     STRATEGY_COMPARISONS,
     STRATEGY_SLICES,
+    comparison_version,
     scored_strategies,
 )
-from evals.strategy_comparison.compare import VERSION as COMPARING
 from evals.strategy_comparison.meeting_report import report_file, report_inputs
 
 RAW_DOCUMENTS = "raw_documents"
-UNSOUND = "failed a blocking check"
-"""The stamp of a partition nothing may be built upon; its next build starts from nothing."""
+
+BEGUN = "begun"
+"""The stamp of a partition whose build has not ended: it is out of date."""
 
 
 def is_out_of_date(config: Config, workspace: Workspace, asset: str, key: str = WHOLE) -> bool:
@@ -56,6 +60,17 @@ def is_out_of_date(config: Config, workspace: Workspace, asset: str, key: str = 
 def is_unsound(workspace: Workspace, asset: str, key: str) -> bool:
     """Whether a blocking check failed on the last build of a partition."""
     return workspace.stamps.read(asset, key) == UNSOUND
+
+
+def begin(config: Config, workspace: Workspace, asset: str, key: str = WHOLE) -> str | None:
+    """What a partition is about to be built from, its stamp taken back until it is built.
+
+    The last stamp would vouch for what this build leaves, should it be killed before it writes its
+    own and its inputs return to what they were.
+    """
+    if workspace.stamps.read(asset, key) not in (None, UNSOUND):
+        workspace.stamps.write(asset, BEGUN, key)
+    return wanted(config, workspace, asset, key)
 
 
 def wanted(config: Config, workspace: Workspace, asset: str, key: str = WHOLE) -> str | None:
@@ -77,15 +92,20 @@ def shards_to_retire(config: Config, workspace: Workspace) -> list[str]:
     return undeclared_shards(workspace, config.shards())
 
 
-def parsed_from(raw_version: str, collection: Collection) -> str:
+def parsed_from(raw_version: str, collection: Collection, limits: Limits) -> str:
     """The stamp of documents of this content version under today's parsers and limits."""
     parsers = sorted((media_type, parser_fingerprint(media_type)) for media_type in PARSERS)
-    return digest("parsed_elements", raw_version, parsers, collection.max_bytes)
+    told = [*collection.read_as.items()]
+    return digest(
+        "parsed_elements", raw_version, parsers, collection.max_bytes, told, limits.model_dump()
+    )
 
 
 def _parsed_elements(config: Config, workspace: Workspace, shard: str) -> str | None:
     raw, name = workspace.stamps.read(RAW_DOCUMENTS, shard), config.shards().get(shard)
-    return None if raw is None or name is None else parsed_from(raw, config.collections[name])
+    if raw is None or name is None:
+        return None
+    return parsed_from(raw, config.collections[name], config.parsing)
 
 
 def _chunk_sets(config: Config, workspace: Workspace, key: str) -> str | None:
@@ -149,7 +169,10 @@ def _ragas_scores(config: Config, workspace: Workspace, version: str) -> str | N
 
 
 def _strategy_comparison(config: Config, workspace: Workspace, key: str) -> str | None:
-    """None while the baseline has no score on today's questions: nothing can be compared."""
+    """None while the baseline has no score on today's questions: nothing can be compared.
+
+    Judged scores count as far as there are any; nothing waits for a judge.
+    """
     gold = workspace.table(GOLD_QUESTIONS).manifest()
     if gold is None:
         return None
@@ -161,13 +184,7 @@ def _strategy_comparison(config: Config, workspace: Workspace, key: str) -> str 
     baseline = current.strategy if current else config.comparison.baseline
     if not comparable or (baseline in config.strategies and baseline not in comparable):
         return None
-    return digest(
-        "strategy_comparison",
-        COMPARING,
-        [(name, scores.version, scores.changed) for name, scores in scored.items()],
-        config.comparison.model_dump(mode="json"),
-        baseline,
-    )
+    return comparison_version(workspace, scored, config.comparison, baseline)
 
 
 def _eval_tables(config: Config, workspace: Workspace, key: str) -> str | None:
@@ -185,10 +202,12 @@ def _eval_tables(config: Config, workspace: Workspace, key: str) -> str | None:
         JUDGE_AGREEMENT,
         STRATEGY_COMPARISONS,
         PROMOTIONS,
+        COSTS,
     )
     published = [_existing(workspace.table(t), workspace.table(t).partitions()) for t in tables]
     strategies = strategy_rows(config.strategies.values()).write_json()
-    return digest("eval_tables", definition(), published, strategies)
+    prices = [entry.model_dump(mode="json") for entry in config.prices.entries]
+    return digest("eval_tables", definition(), published, strategies, prices)
 
 
 def _report(config: Config, workspace: Workspace, key: str) -> str | None:

@@ -1,14 +1,17 @@
-"""Jobs: promote a strategy, roll back, evaluate everything, drop shards no longer declared."""
+"""Jobs: plan a build, promote, roll back, evaluate everything, drop what is no longer declared."""
 
+import json
 from typing import Any
 
 import dagster as dg
 
-from chunking_assets.errors import CorpusError
-from chunking_assets.live_index.promotion import promote, rollback
+from chunking_assets.live_index.promotion import rollback
 from chunking_assets.live_index.retire import retire_shards
 from dagster_defs.inputs import shards_to_retire
+from dagster_defs.plan import markdown, plan
+from dagster_defs.promotion import promote_declared
 from dagster_defs.resources import Corpus
+from dagster_defs.upkeep import forget_partitions
 
 SCORE_AGAIN = {"ops": {"retrieval_scores": {"config": {"again": True}}}}
 
@@ -36,15 +39,10 @@ class RollBackConfig(dg.Config):
 
 @dg.op(description="Make a strategy live if the gate lets it through.")
 def promote_strategy(context: dg.OpExecutionContext, config: PromoteConfig, corpus: Corpus) -> None:
-    strategies = corpus.config.strategies
-    if config.strategy not in strategies:
-        raise CorpusError(
-            f"unknown strategy {config.strategy!r}. Declared: {', '.join(strategies)}."
-        )
-    event = promote(
+    event = promote_declared(
+        corpus.config,
         corpus.workspace,
-        strategies[config.strategy],
-        list(corpus.config.shards()),
+        config.strategy,
         reason=config.reason,
         force=config.force,
     )
@@ -68,10 +66,37 @@ def roll_back_job() -> None:
     roll_back_promotion()
 
 
+@dg.op(description="Say what a build would do and cost; nothing is written.")
+def plan_build(context: dg.OpExecutionContext, corpus: Corpus) -> None:
+    found = plan(corpus.config)
+    cost = found.cost
+    numbers = {
+        f"{name}_to_{stage}": found.total(stage, name)
+        for stage, name in (("parse", "documents"), ("chunk", "chunks"), ("embed", "chunks"))
+    }
+    numbers |= {f"calls_to_{stage}": found.total(stage, "calls") for stage in ("answer", "judge")}
+    numbers["tokens_to_embed"] = found.total("embed", "tokens")
+    context.add_output_metadata(
+        {
+            "plan": dg.MetadataValue.md(markdown(found)),
+            **{name: "unknown" if value is None else value for name, value in numbers.items()},
+            "cost": "unknown" if cost is None else " + ".join(map(str, cost)) or "nothing",
+            "minutes": "unknown" if found.minutes is None else found.minutes,
+        }
+    )
+    context.log.info(str(found))
+
+
+@dg.job(name="plan", description="What a build would parse, chunk, embed and judge, and its cost.")
+def plan_job() -> None:
+    plan_build()
+
+
 @dg.op(description="Drop what the stores hold of shards that corpus.yaml no longer declares.")
 def retire_undeclared_shards(context: dg.OpExecutionContext, corpus: Corpus) -> None:
     shards = shards_to_retire(corpus.config, corpus.workspace)
     retire_shards(corpus.workspace, shards)
+    forget_partitions(context.instance, corpus.config, corpus.workspace)
     context.log.info(f"retired: {', '.join(shards) or 'nothing'}")
 
 
@@ -83,9 +108,15 @@ def retire_job() -> None:
 def live_event(event: dict[str, Any]) -> dg.AssetMaterialization:
     """The event as the live_index asset shows it."""
     shown = ("action", "strategy", "previous", "verdict", "reason", "forced", "by")
+    numbers = json.loads(event["numbers"] or "{}")
+    overridden = "\n".join(f"- {reason}" for reason in event["overridden"])
     return dg.AssetMaterialization(
         "live_index",
-        metadata={key: event[key] for key in shown if event[key] is not None},
+        metadata={
+            **{key: event[key] for key in shown if event[key] is not None},
+            **({"numbers": dg.MetadataValue.json(numbers)} if numbers else {}),
+            **({"overridden": dg.MetadataValue.md(overridden)} if overridden else {}),
+        },
         tags={"dagster/data_version": event["event_id"]},
     )
 

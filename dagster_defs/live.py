@@ -11,10 +11,11 @@ import dagster as dg
 
 from chunking_assets import config as configuration
 from chunking_assets.errors import CorpusError
-from chunking_assets.live_index.promotion import promote, rollback
+from chunking_assets.live_index.promotion import rollback
 from chunking_assets.workspace import Workspace
 from dagster_defs.home import prepare_home
 from dagster_defs.jobs import live_event
+from dagster_defs.promotion import promote_declared
 
 
 def main() -> int:
@@ -22,7 +23,9 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     promoting = commands.add_parser("promote", help="make a strategy live, if the gate agrees")
     promoting.add_argument("strategy")
-    promoting.add_argument("--force", action="store_true", help="override the verdict; recorded")
+    promoting.add_argument(
+        "--force", action="store_true", help="override what was measured; recorded"
+    )
     promoting.add_argument("--reason", default="", help="kept with the event")
     rolling = commands.add_parser("rollback", help="make live what was live before")
     rolling.add_argument("--reason", default="", help="kept with the event")
@@ -32,6 +35,8 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(f"live: {event['strategy']} (was {event['previous'] or 'nothing'})")
+    for reason in event["overridden"]:
+        print(f"forced, recorded with it: {reason}")
     print("Readers follow at once; `make build` compares the others with it.")
     return 0
 
@@ -43,15 +48,10 @@ def _run(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.command == "rollback":
         event = rollback(workspace, config.strategies, reason=arguments.reason)
     else:
-        if arguments.strategy not in config.strategies:
-            raise CorpusError(
-                f"unknown strategy {arguments.strategy!r}. "
-                f"Declared: {', '.join(config.strategies)}."
-            )
-        event = promote(
+        event = promote_declared(
+            config,
             workspace,
-            config.strategies[arguments.strategy],
-            list(config.shards()),
+            arguments.strategy,
             reason=arguments.reason,
             force=arguments.force,
         )

@@ -15,11 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.automation_tick_evaluation_context import (
-    build_run_requests_with_backfill_policies,
-)
-from dagster._core.definitions.events import AssetKeyPartitionKey
-from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster._core.execution.plan.objects import StepFailureData
 from rich.console import Console
@@ -28,12 +23,17 @@ from chunking_assets import config as configuration
 from chunking_assets.chunk_sets.build import cell
 from chunking_assets.config import Config
 from chunking_assets.errors import CorpusError
-from chunking_assets.live_index.promotion import live, promote
+from chunking_assets.live_index.promotion import live
 from chunking_assets.live_index.retire import retire_shards
-from chunking_assets.raw_documents.listing import scan_settled
+from chunking_assets.parsed_elements.build import has_documents_to_retry
+from chunking_assets.raw_documents.collection import Collection
+from chunking_assets.raw_documents.look import Look, look_settled
 from chunking_assets.workspace import WHOLE, Workspace
 from dagster_defs.home import prepare_home
+from dagster_defs.pools import set_limits
 from dagster_defs.progress import EVERY_SECONDS, listeners
+from dagster_defs.promotion import promote_declared
+from dagster_defs.run_requests import run_requests
 from dagster_defs.summary import Totals, print_summary, totals_since
 
 PROCESS = "corpus/process"
@@ -86,17 +86,21 @@ class Materializer:
         new = [shard for shard in self.config.shards() if shard not in known]
         if new:
             self.instance.add_dynamic_partitions("corpus_shard", new)
-        for event in observe(
-            self.config, self.workspace, self._seen(), self.failures, scan_settled
-        ):
+
+        def look_at(name: str, collection: Collection) -> Look:
+            return look_settled(name, collection, self.config.root, self.workspace.caches)
+
+        for event in observe(self.config, self.workspace, self._seen(), self.failures, look_at):
             self.instance.report_runless_asset_event(event)
 
     def retire(self) -> list[str]:
         """Drop the shards that are no longer declared; which they were."""
         from dagster_defs.inputs import shards_to_retire
+        from dagster_defs.upkeep import forget_partitions
 
         shards = shards_to_retire(self.config, self.workspace)
         retire_shards(self.workspace, shards)
+        forget_partitions(self.instance, self.config, self.workspace)
         return shards
 
     def end_dead_runs(self) -> None:
@@ -127,7 +131,8 @@ class Materializer:
         return seen
 
     def build(self, stage: Stage, run_config: dict[str, Any] | None = None) -> int:
-        """Build the partitions of a stage that are out of date; how many there were.
+        """Build the partitions of a stage that are out of date, and read documents again that
+        might come out better; how many partitions there were.
 
         Raises:
             KeyboardInterrupt: the run was interrupted; what it had built is kept.
@@ -135,6 +140,9 @@ class Materializer:
         from dagster_defs.inputs import out_of_date
 
         due = out_of_date(self.config, self.workspace, stage.asset, stage.keys)
+        if stage.asset == "parsed_elements":
+            again = [s for s in stage.keys if has_documents_to_retry(self.workspace, s)]
+            due += [shard for shard in again if shard not in due]
         for request in self._requests(stage, due):
             result = self.job.execute_in_process(
                 instance=self.instance,
@@ -158,15 +166,7 @@ class Materializer:
         """Runs that cover many partitions each, as the daemon would launch them."""
         if stage.keys == [WHOLE]:
             return [dg.RunRequest()] if due else []
-        key = dg.AssetKey(stage.asset)
-        with partition_loading_context(dynamic_partitions_store=self.instance):
-            return list(
-                build_run_requests_with_backfill_policies(
-                    [AssetKeyPartitionKey(key, partition) for partition in due],
-                    self.graph,
-                    self.instance,
-                )
-            )
+        return run_requests(stage.asset, due, self.graph, self.instance)
 
 
 def _in_one_line(failure: StepFailureData) -> str:
@@ -256,6 +256,7 @@ def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
     prepare_home(config.home)
     started = time.time()
     with dg.DagsterInstance.get() as instance, _Display() as display:
+        set_limits(instance)
         materializer = Materializer(config, instance)
         materializer.end_dead_runs()
         materializer.observe()
@@ -295,9 +296,7 @@ def _promote_baseline(config: Config, instance: dg.DagsterInstance, display: _Di
     workspace = Workspace(config.home)
     if live(workspace) is None:
         name = config.comparison.baseline or next(iter(config.strategies))
-        event = promote(
-            workspace, config.strategies[name], list(config.shards()), reason="the first one"
-        )
+        event = promote_declared(config, workspace, name, reason="the first one")
         instance.report_runless_asset_event(live_event(event))
         display.done(f"live: {name} (the baseline, as nothing was live)")
 

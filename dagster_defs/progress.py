@@ -1,15 +1,15 @@
 """Progress of long work: a line now and then in a run's log, and to whoever listens.
 
-A line says how much is done, how fast, and the time left.
+A line says how much is done, how fast, and the time left. A log has a few lines for a piece of
+work however long it is: the log of a run is read by the UI, and must not grow with the documents.
 """
 
 import time
 from collections.abc import Callable
 from typing import Protocol
 
-from chunking_assets.embedding_models.model import Progress
-
 EVERY_SECONDS = 5.0
+MOST_LINES = 20
 
 listeners: list[Callable[[str], None]] = []
 """Told every step, not only every few seconds: a command line shows them as they come."""
@@ -21,24 +21,31 @@ class Log(Protocol):
     def info(self, msg: object) -> None: ...
 
 
-def logged(log: Log, what: str, unit: str) -> Progress:
-    """A progress callback that writes `what done/total unit, rate, time left` to `log`."""
-    started = last = called = time.monotonic()
-    before = 0
+class Logged(Protocol):
+    """Serves as `Progress` and as `TokenProgress`."""
 
-    def progress(done: int, total: int) -> None:
-        nonlocal started, last, called, before
+    def __call__(self, done: int, total: int, tokens: int = 0, /) -> None: ...
+
+
+def logged(log: Log, what: str, unit: str) -> Logged:
+    """A progress callback that writes `what done/total unit, rates, time left` to `log`."""
+    started = last = called = time.monotonic()
+    before = said = 0
+
+    def progress(done: int, total: int, tokens: int = 0, /) -> None:
+        nonlocal started, last, called, before, said
         now = time.monotonic()
         if done < before:  # the next shard: its own count, its own clock
-            started = called
+            started, said = called, 0
         called, before = now, done
         rate = done / max(1e-9, now - started)
         left = (total - done) / rate
-        line = f"{what} {done:,}/{total:,} {unit}, {rate:.1f}/s, about {left:.0f} s left"
+        read = f", {tokens / max(1e-9, now - started):,.0f} tokens/s" if tokens else ""
+        line = f"{what} {done:,}/{total:,} {unit}, {rate:.1f}/s{read}, about {left:.0f} s left"
         for listener in listeners:
             listener(line)
-        if now - last >= EVERY_SECONDS:
-            last = now
+        if now - last >= EVERY_SECONDS and done - said >= total / MOST_LINES:
+            last, said = now, done
             log.info(line)
 
     return progress

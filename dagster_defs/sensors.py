@@ -1,8 +1,14 @@
-"""Sensors: one that looks for changed documents, one that keeps the index current."""
+"""Sensors: one that looks for changed documents, one that keeps the index current.
+
+A look may take longer than a tick has: what it found is kept in the workspace, and the next tick
+goes on. The cursor holds one version a shard and one a declaration. A lost one costs nothing: all
+is reported once more, and what is built is compared with stamps, not with the cursor.
+"""
 
 import json
+import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
@@ -10,10 +16,11 @@ from chunking_assets.chunk_sets.build import CHUNKS
 from chunking_assets.config import Config
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
-from chunking_assets.parsed_elements.build import DOCUMENTS
+from chunking_assets.parsed_elements.build import revisions_parsed
 from chunking_assets.raw_documents.changes import compare
 from chunking_assets.raw_documents.collection import Collection
-from chunking_assets.raw_documents.listing import FileIndex, Scan, content_version, scan
+from chunking_assets.raw_documents.listing import content_version
+from chunking_assets.raw_documents.look import Clock, Look, Unfinished, look
 from chunking_assets.workspace import Workspace
 from dagster_defs.assets.summary import document_counts, documents_list
 from dagster_defs.inputs import RAW_DOCUMENTS, shards_to_retire
@@ -22,6 +29,16 @@ from dagster_defs.partitions import corpus_shards
 from dagster_defs.resources import Corpus
 
 CHUNKER_VERSIONS = "chunker_versions"
+NEXT = "next"
+
+TICK_SECONDS = 6.0
+"""After these a look goes on in the next tick. What was found is then still to be compared and
+stored; Dagster kills a tick after 60."""
+
+Seen = dict[str, dict[str, str]]
+"""Asset -> partition -> the version reported last."""
+
+LookAt = Callable[[str, Collection], Look | Unfinished]
 
 
 @dg.sensor(
@@ -31,13 +48,19 @@ CHUNKER_VERSIONS = "chunker_versions"
     job=retire_job,
     description=(
         "Reports the shards whose documents changed, and chunker versions declared anew. A file "
-        "still being written is waited for; a folder that is gone deletes nothing."
+        "still being written is waited for; a source that cannot be listed deletes nothing; a look "
+        "that takes longer than a tick goes on in the next."
     ),
 )
 def watch_documents(context: dg.SensorEvaluationContext, corpus: Corpus) -> dg.SensorResult:
-    seen: dict[str, dict[str, str]] = json.loads(context.cursor or "{}")
+    cursor: dict[str, Any] = json.loads(context.cursor or "{}")
+    interrupted: str | None = cursor.pop(NEXT, None)
+    seen: Seen = cursor
     problems: list[str] = []
-    events = list(observe(corpus.config, corpus.workspace, seen, problems))
+    ticking = Ticking(corpus.config, corpus.workspace)
+    events = list(
+        observe(corpus.config, corpus.workspace, seen, problems, ticking.look, first=interrupted)
+    )
     for event in events:
         tags = event.tags or {}
         versions = seen.setdefault(event.asset_key.to_user_string(), {})
@@ -50,47 +73,94 @@ def watch_documents(context: dg.SensorEvaluationContext, corpus: Corpus) -> dg.S
         run_requests=retiring,
         asset_events=events,
         dynamic_partitions_requests=[corpus_shards.build_add_request(new)] if new else [],
-        cursor=json.dumps(seen),
+        cursor=json.dumps(seen | ({NEXT: ticking.interrupted} if ticking.interrupted else {})),
         skip_reason="; ".join(problems)
         or ("no document and no declaration changed" if quiet else None),
     )
 
 
+class Ticking:
+    """Looks at collections within the seconds of one tick.
+
+    `interrupted` is the collection whose look is not finished; those after it wait with it for the
+    next tick, which begins there.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        workspace: Workspace,
+        seconds: float = TICK_SECONDS,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._config, self._caches = config, workspace.caches
+        self._clock, self._until = clock, clock() + seconds
+        self.interrupted: str | None = None
+
+    def look(self, name: str, collection: Collection) -> Look | Unfinished:
+        if self.interrupted is not None:
+            return Unfinished(0)
+        found = look(
+            name,
+            collection,
+            self._config.root,
+            self._caches,
+            until=self._until,
+            clock=self._clock,
+        )
+        if isinstance(found, Unfinished):
+            self.interrupted = name
+        return found
+
+
 def _retirement(config: Config, workspace: Workspace) -> Iterator[dg.RunRequest]:
-    """A run that drops shards no longer declared, once for what they hold."""
+    """A run that drops shards no longer declared, once for what they hold.
+
+    A run key is remembered for ever, and the same shards may come and go again: it is made of the
+    files that hold them, whose names are never used twice.
+    """
     shards = shards_to_retire(config, workspace)
     if shards:
         held = [
             (p, workspace.table(CHUNKS).manifest(p)) for p in workspace.table(CHUNKS).partitions()
         ]
-        versions = [(p, m.version) for p, m in held if m and p.rpartition("|")[2] in shards]
-        yield dg.RunRequest(job_name=retire_job.name, run_key=digest("retire", shards, versions))
+        files = [(p, m.files) for p, m in held if m and p.rpartition("|")[2] in shards]
+        yield dg.RunRequest(job_name=retire_job.name, run_key=digest("retire", shards, files))
 
 
 def observe(
     config: Config,
     workspace: Workspace,
-    seen: dict[str, dict[str, str]],
+    seen: Seen,
     problems: list[str],
-    look: Callable[[str, Collection, Path], Scan] = scan,
+    look_at: LookAt,
+    first: str | None = None,
 ) -> Iterator[dg.AssetMaterialization]:
     """One event for every shard and declaration that is not as it was `seen`.
 
-    The stamp of a shard is written with its event: the stages below compare with it. A file still
-    being written is left for a later look, and so is a collection that cannot be listed: why is
-    added to `problems`.
+    The stamp of a shard is written with its event: the stages below compare with it. Collections
+    are looked at in turn, beginning with `first`. A file still being written is left for a later
+    look, and so is a collection that cannot be listed, or not in time: why is added to `problems`.
     """
-    for name, collection in config.collections.items():
+    names = list(config.collections)
+    begin = names.index(first) if first in names else 0
+    for name in names[begin:] + names[:begin]:
+        collection = config.collections[name]
         try:
-            listing = look(name, collection, config.root)
+            found = look_at(name, collection)
         except CorpusError as error:
             problems.append(str(error))
             continue
+        if isinstance(found, Unfinished):
+            problems.append(
+                f"{name}: {found.files:,} files looked at so far; the next tick goes on"
+            )
+            continue
+        problems += [f"{doc_id} is still being written" for doc_id in sorted(found.held)]
+        waiting = {collection.shard_of(name, doc_id) for doc_id in found.held}
         for shard in collection.shards_of(name):
-            waiting = [f.doc_id for f in listing.files[shard] if f.doc_id in listing.held]
-            problems += [f"{doc_id} is still being written" for doc_id in waiting]
-            if not waiting or shard in seen.get(RAW_DOCUMENTS, {}):
-                yield from _observe_shard(workspace, shard, listing, seen.get(RAW_DOCUMENTS, {}))
+            if shard not in waiting or shard in seen.get(RAW_DOCUMENTS, {}):
+                yield from _observe_shard(workspace, shard, found, seen.get(RAW_DOCUMENTS, {}))
     for version in config.chunker_versions.values():
         if seen.get(CHUNKER_VERSIONS, {}).get(version.name) != version.digest:
             yield dg.AssetMaterialization(
@@ -102,19 +172,16 @@ def observe(
 
 
 def _observe_shard(
-    workspace: Workspace, shard: str, listing: Scan, seen: dict[str, str]
+    workspace: Workspace, shard: str, found: Look, seen: dict[str, str]
 ) -> Iterator[dg.AssetMaterialization]:
-    files = listing.files[shard]
-    settled = [file for file in files if file.doc_id not in listing.held]
-    documents, unreadable = FileIndex(workspace.caches, shard).revisions(settled)
-    before = _parsed(workspace, shard)
-    kept = {d: before[d] for d in (*listing.held, *unreadable) if d in before}
-    now = kept | {d.doc_id: d.doc_rev for d in documents}
+    absent = found.held | found.unreadable
+    before = revisions_parsed(workspace, shard) if absent else {}
+    now = {**{d: before[d] for d in absent if d in before}, **found.revisions[shard]}
     version = content_version(now)
     workspace.stamps.write(RAW_DOCUMENTS, version, shard)
     if seen.get(shard) == version:
         return
-    changes = compare(before, now)
+    changes = compare(before or revisions_parsed(workspace, shard), now)
     yield dg.AssetMaterialization(
         RAW_DOCUMENTS,
         partition=shard,
@@ -125,12 +192,6 @@ def _observe_shard(
         },
         tags={"dagster/data_version": version},
     )
-
-
-def _parsed(workspace: Workspace, shard: str) -> dict[str, str]:
-    """The revision of each document as it was last parsed."""
-    rows = workspace.table(DOCUMENTS).read(shard, ["doc_id", "doc_rev"])
-    return {} if rows is None else {d: rev for d, rev in rows.iter_rows() if rev}
 
 
 keep_index_current = dg.AutomationConditionSensorDefinition(

@@ -1,6 +1,7 @@
 """What a person reads after a build: the leaderboard, the verdict, what was incremental."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -14,6 +15,7 @@ from rich.table import Table
 from chunking_assets.build_log import BUILDS
 from chunking_assets.config import Config
 from chunking_assets.live_index.promotion import live
+from chunking_assets.live_index.strategy_cost import StrategyCost, strategy_cost
 from chunking_assets.parsed_elements.build import DOCUMENTS
 from chunking_assets.workspace import Workspace
 from evals.gold_questions.build import GOLD_QUESTIONS
@@ -149,6 +151,9 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
     for measure in SHOWN:
         name = measure.replace("context_tokens@5", "tokens")
         table.add_column(name, justify="right", no_wrap=True)
+    costs = _known_costs(config, workspace)
+    for column in ("re-index", "a month") if costs else ():
+        table.add_column(column, justify="right", no_wrap=True)
     for row in primary.iter_rows(named=True):
         name = row["strategy"]
         marker = " ●" if current is not None and current.strategy == name else ""
@@ -160,6 +165,7 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
             _verdict(row),
             *(_points(means.get((name, m))) for m in SHOWN[:-1]),
             f"{means.get((name, SHOWN[-1]), 0):.0f}",
+            *_costs(costs, name),
         )
     console.print(table)
     console.print(
@@ -169,6 +175,23 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
     )
     _print_stale(console, workspace)
     _print_judged(console, config, workspace)
+
+
+def _known_costs(config: Config, workspace: Workspace) -> dict[str, StrategyCost]:
+    """What strategies would cost; nothing where corpus.yaml has no prices."""
+    shards = list(config.shards())
+    return {
+        name: strategy_cost(workspace, strategy, shards, config.prices)
+        for name, strategy in (config.strategies if config.prices.entries else {}).items()
+    }
+
+
+def _costs(costs: Mapping[str, StrategyCost], strategy: str) -> list[str]:
+    if not costs:
+        return []
+    found = costs.get(strategy)
+    shown = (None, None) if found is None else (found.reindex, found.storage_per_month)
+    return ["?" if money is None else str(money) for money in shown]
 
 
 def _print_stale(console: Console, workspace: Workspace) -> None:

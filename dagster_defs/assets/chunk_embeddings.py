@@ -9,20 +9,21 @@ import dagster as dg
 
 from chunking_assets.build_log import record_build
 from chunking_assets.chunk_embeddings.build import (
-    EMBEDDED_CHUNKS,
     IndexUpdate,
     ledger,
     update_index,
 )
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import cell
+from chunking_assets.cost_ledger import Entry, record_costs
 from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.assets.summary import document_counts
 from dagster_defs.automation import when_out_of_date
 from dagster_defs.cells import Built, attempt_together, report
-from dagster_defs.inputs import is_unsound, wanted
+from dagster_defs.inputs import begin, is_unsound
 from dagster_defs.partitions import CHUNKER_VERSION, cell_parts, cells, cells_by
+from dagster_defs.pools import VECTOR_TABLES
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
@@ -40,11 +41,12 @@ NAME = "chunk_embeddings"
     code_version="1",
     backfill_policy=dg.BackfillPolicy.single_run(),
     automation_condition=when_out_of_date(),
+    pool=VECTOR_TABLES,
     metadata=table_metadata("embedded_chunks"),
     description=(
         "The vectors of a cell, with every model its strategies need. A text embedded before, "
-        "under any version, is not embedded again. A shard is replaced in one commit and served "
-        "when it is complete; readers follow the tag."
+        "under any version, is not embedded again. Nothing is served before every shard of the "
+        "run is complete and compared with its chunks; readers follow the tag."
     ),
 )
 def chunk_embeddings(
@@ -62,12 +64,9 @@ def _build(
     """Every shard of one version."""
     version, shards = cell_parts(keys[0])[0], [cell_parts(key)[1] for key in keys]
     workspace = corpus.workspace
-    stamps = {s: wanted(corpus.config, workspace, NAME, cell(version, s)) for s in shards}
+    stamps = {s: begin(corpus.config, workspace, NAME, cell(version, s)) for s in shards}
     updates: dict[str, list[IndexUpdate]] = {shard: [] for shard in shards}
     for index in corpus.config.indexes_of(version):
-        for shard in shards:
-            if is_unsound(workspace, NAME, cell(version, shard)):
-                workspace.table(EMBEDDED_CHUNKS).remove(ledger(index.name, shard))
         for update in _update(context, corpus, index, shards):
             updates[update.shard].append(update)
     built: dict[str, Built] = {}
@@ -84,13 +83,21 @@ def _build(
 def _update(
     context: dg.AssetExecutionContext, corpus: Corpus, index: IndexVersion, shards: list[str]
 ) -> list[IndexUpdate]:
-    started = time.monotonic()
+    def spending(shard: str, entry: Entry) -> None:
+        partition = ledger(index.name, shard)
+        prices = corpus.config.prices
+        record_costs(corpus.workspace, prices, NAME, partition, context.run_id, [entry])
+
+    version, started = index.chunker_version.name, time.monotonic()
     updates = update_index(
         corpus.workspace,
         index,
         shards,
         corpus.models.embedder,
-        logged(context.log, f"{index.name}: embedded", "texts"),
+        logged(context.log, f"{index.name}: embedded", "chunks"),
+        spending,
+        batch_chunks=corpus.config.embedding.batch_chunks,
+        repair=any(is_unsound(corpus.workspace, NAME, cell(version, s)) for s in shards),
     )
     seconds = (time.monotonic() - started) / len(updates)
     for update in updates:
@@ -122,5 +129,6 @@ def _metadata(updates: list[IndexUpdate]) -> dict[str, Any]:
         **vectors,
         **({"cache_hit_rate": vectors["vectors_reused"] / asked} if asked else {}),
         **(document_counts(updates[0].changes) if updates else {}),
+        "chunks_healed": sum(len({*u.healed.missing, *u.healed.wrong}) for u in updates),
         "chunks_beyond_model_limit": sum(len(u.windowed) for u in updates),
     }

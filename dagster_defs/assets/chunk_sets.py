@@ -8,20 +8,32 @@ from typing import Any
 import dagster as dg
 
 from chunking_assets.build_log import record_build
+from chunking_assets.chat_models.metered import MeteredChat
 from chunking_assets.chunk_sets.build import CHUNKS, ChunkSetUpdate, cell, update_chunk_sets
 from chunking_assets.chunk_sets.sample_pages import write_sample_pages
 from chunking_assets.chunk_sets.statistics import chunk_set_statistics
+from chunking_assets.cost_ledger import Entry, record_costs
 from dagster_defs.assets.sources import OWNERS, declared_versions
 from dagster_defs.assets.summary import counted, document_counts, documents_list, histogram
 from dagster_defs.automation import when_out_of_date
 from dagster_defs.cells import Built, attempt_together, report
-from dagster_defs.inputs import is_unsound, wanted
-from dagster_defs.partitions import CORPUS_SHARD, by_shard, by_version, cell_parts, cells, cells_by
+from dagster_defs.inputs import begin, is_unsound
+from dagster_defs.partitions import (
+    CONFIG,
+    CORPUS_SHARD,
+    by_shard,
+    by_version,
+    cell_parts,
+    cells,
+    cells_by,
+)
+from dagster_defs.pools import MODEL_ENDPOINT
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
 
 NAME = "chunk_sets"
+ASKS_CHAT = any(version.chunker.asks_chat() for version in CONFIG.chunker_versions.values())
 
 
 @dg.asset(
@@ -37,6 +49,7 @@ NAME = "chunk_sets"
     code_version="1",
     backfill_policy=dg.BackfillPolicy.single_run(),
     automation_condition=when_out_of_date(),
+    pool=MODEL_ENDPOINT if ASKS_CHAT else None,
     metadata=table_metadata("chunks"),
     description=(
         "Exact spans of the canonical text: `text == canonical[start:end]` for every chunk, and "
@@ -64,18 +77,24 @@ def _build(
         workspace.record_declaration("chunkers", version.name, version.declaration)
         if is_unsound(workspace, NAME, cell(version.name, shard)):
             workspace.table(CHUNKS).remove(cell(version.name, shard))
-    stamps = {name: wanted(config, workspace, NAME, cell(name, shard)) for name in names}
-    started = time.monotonic()
-    updates = update_chunk_sets(
-        workspace,
-        shard,
-        versions,
-        corpus.models,
-        corpus.chat,
-        logged(context.log, f"{shard}: chunked", "documents"),
-        workers=config.chunking.workers,
-        batch_mb=config.chunking.batch_mb,
-    )
+    stamps = {name: begin(config, workspace, NAME, cell(name, shard)) for name in names}
+    started, chat = time.monotonic(), MeteredChat(corpus.chat)
+    try:
+        updates = update_chunk_sets(
+            workspace,
+            shard,
+            versions,
+            corpus.models,
+            chat,
+            logged(context.log, f"{shard}: chunked", "documents"),
+            workers=config.chunking.workers,
+            batch_mb=config.chunking.batch_mb,
+        )
+    finally:
+        for (version_name, model), spent in chat.spent.items():
+            entry = Entry.of_calls("chunk", model, spent)
+            key = cell(version_name, shard)
+            record_costs(workspace, config.prices, NAME, key, context.run_id, [entry])
     seconds = (time.monotonic() - started) / len(updates)
     pages = {
         f"page of {doc_id}": dg.MetadataValue.path(str(page))

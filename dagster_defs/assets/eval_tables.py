@@ -4,12 +4,14 @@ from typing import Any
 
 import dagster as dg
 
+from chunking_assets.live_index.strategy_cost import strategy_cost, strategy_costs_frame
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.inputs import wanted
+from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
+from dagster_defs.pools import EVAL_DATABASE
 from dagster_defs.resources import Corpus
-from evals.database import publish, strategy_rows, table_comment, table_names
+from evals.database import index_rows, publish, strategy_rows, table_comment, table_names
 
 NAME = "eval_tables"
 
@@ -26,6 +28,7 @@ NAME = "eval_tables"
     owners=OWNERS,
     code_version="1",
     automation_condition=when_out_of_date(),
+    pool=EVAL_DATABASE,
     metadata={
         "dagster/uri": "evals/evals.duckdb below the workspace",
         "dagster/column_schema": dg.TableSchema(
@@ -39,8 +42,17 @@ NAME = "eval_tables"
 )
 def eval_tables(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
     config, workspace = corpus.config, corpus.workspace
-    stamp = wanted(config, workspace, NAME)
-    published = publish(workspace, {"strategies": strategy_rows(config.strategies.values())})
+    stamp = begin(config, workspace, NAME)
+    strategies, shards = config.strategies.values(), list(config.shards())
+    costs = [strategy_cost(workspace, s, shards, config.prices) for s in strategies]
+    published = publish(
+        workspace,
+        {
+            "strategies": strategy_rows(strategies),
+            "declared_indexes": index_rows(workspace, config.index_versions.values()),
+            "strategy_costs": strategy_costs_frame(costs),
+        },
+    )
     if stamp is not None:
         workspace.stamps.write(NAME, stamp)
     return dg.MaterializeResult(

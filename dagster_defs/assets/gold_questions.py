@@ -6,7 +6,7 @@ import dagster as dg
 
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.inputs import wanted
+from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
@@ -33,7 +33,7 @@ NAME = "gold_questions"
 )
 def gold_questions(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
     config, workspace = corpus.config, corpus.workspace
-    stamp = wanted(config, workspace, NAME)
+    stamp = begin(config, workspace, NAME)
     update = update_gold_questions(
         workspace, config.question_files(), config.root, list(config.shards())
     )

@@ -9,12 +9,13 @@ from pydantic import Field
 
 from chunking_assets.build_log import record_build
 from chunking_assets.parsed_elements.build import DocumentsUpdate, update_documents
+from chunking_assets.parsed_elements.reuse import ParsedBefore
 from chunking_assets.raw_documents.listing import Scan, scan_settled
 from dagster_defs.assets.sources import OWNERS, raw_documents
 from dagster_defs.assets.summary import document_counts, documents_list
 from dagster_defs.automation import when_out_of_date
 from dagster_defs.cells import Built, attempt_each, report
-from dagster_defs.inputs import parsed_from
+from dagster_defs.inputs import RAW_DOCUMENTS, begin, parsed_from
 from dagster_defs.partitions import corpus_shards
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
@@ -43,7 +44,8 @@ class ParsedElementsConfig(dg.Config):
     description=(
         "One canonical text per document and typed, non-overlapping spans over it. Only new and "
         "changed documents are parsed; what cannot be parsed is a row with a status, an error and "
-        "a cure. Absence deletes, unless over 30 % of a shard is gone: then a person must confirm."
+        "a cure, and where it could be before, its last text stays, marked as stale. Absence "
+        "deletes, unless over 30 % of a shard is gone: then a person must confirm."
     ),
 )
 def parsed_elements(
@@ -51,6 +53,7 @@ def parsed_elements(
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
     shards = corpus.config.shards()
     scans: dict[str, Scan] = {}
+    parsed_before = ParsedBefore(corpus.workspace)
 
     def build(shard: str) -> Built:
         if shard not in shards:
@@ -58,6 +61,8 @@ def parsed_elements(
         collection = corpus.config.collections[shards[shard]]
         if shards[shard] not in scans:
             scans[shards[shard]] = scan_settled(shards[shard], collection, corpus.config.root)
+        observed = corpus.workspace.stamps.read(RAW_DOCUMENTS, shard)
+        begin(corpus.config, corpus.workspace, NAME, shard)
         started = time.monotonic()
         update = update_documents(
             corpus.workspace,
@@ -65,12 +70,18 @@ def parsed_elements(
             shards[shard],
             collection,
             corpus.config.root,
+            limits=corpus.config.parsing,
             listing=scans[shards[shard]],
+            parsed_before=parsed_before,
             confirm_deletions=shard in config.confirm_deletions,
             progress=logged(context.log, f"{shard}: parsed", "documents"),
         )
         _record(context, corpus, update, time.monotonic() - started)
-        corpus.workspace.stamps.write(NAME, parsed_from(update.input_version, collection), shard)
+        # A look may not know what was read here. What it saw since then is not overwritten.
+        if corpus.workspace.stamps.read(RAW_DOCUMENTS, shard) == observed:
+            corpus.workspace.stamps.write(RAW_DOCUMENTS, update.input_version, shard)
+        made_from = parsed_from(update.input_version, collection, corpus.config.parsing)
+        corpus.workspace.stamps.write(NAME, made_from, shard)
         return Built(update.content_version, _metadata(update))
 
     yield from report(context, attempt_each(context.partition_keys, build))
@@ -89,7 +100,11 @@ def _metadata(update: DocumentsUpdate) -> dict[str, Any]:
     return {
         "dagster/row_count": update.rows,
         **document_counts(update.changes),
+        "documents_moved": len(update.changes.moved),
         "documents_failed": len(update.failed),
+        "documents_stale": len(update.stale),
+        "parsed": update.parsed,
+        "reused": update.reused,
         "changed": dg.MetadataValue.md(documents_list(update.changes)),
         **(
             {"failed": dg.MetadataValue.md("\n".join(f"- `{d}`" for d in update.failed[:50]))}

@@ -5,14 +5,16 @@ from typing import Any
 
 import dagster as dg
 
+from chunking_assets.cost_ledger import record_costs
 from chunking_assets.embedding_models.vector_cache import VECTORS
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
 from dagster_defs.cells import Built, attempt_each, report
-from dagster_defs.inputs import wanted
+from dagster_defs.inputs import begin
 from dagster_defs.partitions import chunker_versions
+from dagster_defs.pools import MODEL_ENDPOINT
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
@@ -37,6 +39,7 @@ NAME = "ragas_scores"
     code_version="2",
     backfill_policy=dg.BackfillPolicy.single_run(),
     automation_condition=when_out_of_date(),
+    pool=MODEL_ENDPOINT,
     metadata=table_metadata("ragas_scores"),
     description=(
         "RAGAS metrics over answers from an OpenAI-compatible endpoint (OPENAI_BASE_URL, "
@@ -50,7 +53,7 @@ def ragas_scores(
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
     def build(version: str) -> Built:
         config, workspace = corpus.config, corpus.workspace
-        stamp = wanted(config, workspace, NAME, version)
+        stamp = begin(config, workspace, NAME, version)
         updates = [
             update_ragas_scores(
                 workspace,
@@ -62,6 +65,10 @@ def ragas_scores(
             )
             for strategy in config.strategies_of(version)
         ]
+        for update in updates:
+            record_costs(
+                workspace, config.prices, NAME, update.strategy, context.run_id, update.costs
+            )
         stopped = [f"{u.strategy}: {u.stopped}" for u in updates if u.stopped]
         if stopped:
             raise CorpusError("the endpoint cannot be used; " + "; ".join(stopped))
@@ -113,4 +120,4 @@ def _counts(update: JudgedUpdate) -> Iterator[tuple[str, Any]]:
     yield f"{strategy}: answers", update.answered
     yield f"{strategy}: abstained", update.abstained
     yield f"{strategy}: flagged", update.flagged
-    yield from ((f"{strategy}: {c.metric}, coverage", str(c)) for c in update.coverage)
+    yield from ((f"{strategy}: {m}, coverage", str(c)) for m, c in update.coverage.items())

@@ -6,7 +6,7 @@ import dagster as dg
 
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.inputs import wanted
+from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
 from evals.strategy_comparison.meeting_report import SECTIONS, write_configured
@@ -38,7 +38,7 @@ NAME = "report"
     ),
 )
 def report(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
-    stamp = wanted(corpus.config, corpus.workspace, NAME)
+    stamp = begin(corpus.config, corpus.workspace, NAME)
     update = write_configured(corpus.config)
     if stamp is not None:
         corpus.workspace.stamps.write(NAME, stamp)

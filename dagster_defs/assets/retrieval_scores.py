@@ -9,7 +9,7 @@ from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
 from dagster_defs.cells import Built, attempt_each, report
-from dagster_defs.inputs import wanted
+from dagster_defs.inputs import begin
 from dagster_defs.partitions import by_version, chunker_versions
 from dagster_defs.progress import logged
 from dagster_defs.resources import Corpus
@@ -46,7 +46,7 @@ def retrieval_scores(
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
     def build(version: str) -> Built:
         declared, workspace = corpus.config, corpus.workspace
-        stamp = wanted(declared, workspace, NAME, version)
+        stamp = begin(declared, workspace, NAME, version)
         updates = [
             update_retrieval_scores(
                 workspace,

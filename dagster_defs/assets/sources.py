@@ -5,9 +5,9 @@ Nothing here runs. A sensor reports a new version when the content behind a part
 
 import dagster as dg
 
-from dagster_defs.partitions import chunker_versions, corpus_shards
+from dagster_defs.partitions import CONFIG, chunker_versions, corpus_shards
 
-OWNERS = ["team:search"]
+OWNERS = list(CONFIG.owners)
 
 
 def _columns(**described: str) -> dict[str, dg.TableSchema]:
@@ -28,8 +28,10 @@ raw_documents = dg.AssetSpec(
         modified_at="when the file was last written",
     ),
     description=(
-        "The files below a collection's folder, one partition a shard. Its data version is the "
-        "content of the shard: it changes when a document appears, vanishes or has other bytes. "
+        "The files of a collection, in a folder, a bucket, a list of URLs or a git revision, one "
+        "partition a shard. Its data version is the content of the shard: it changes when a "
+        "document appears, vanishes or has other bytes, or, where reading takes a network, when "
+        "its source says it may have. "
         "Reported by the sensor `watch_documents`."
     ),
 )

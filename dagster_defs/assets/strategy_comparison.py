@@ -6,7 +6,7 @@ import dagster as dg
 
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.inputs import wanted
+from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
@@ -17,24 +17,28 @@ NAME = "strategy_comparison"
 
 @dg.asset(
     name=NAME,
-    deps=[dg.AssetDep("retrieval_scores", partition_mapping=every_partition)],
+    deps=[
+        dg.AssetDep("retrieval_scores", partition_mapping=every_partition),
+        dg.AssetDep("ragas_scores", partition_mapping=every_partition),
+    ],
     group_name="verdict",
     kinds={"python", "parquet"},
     owners=OWNERS,
-    code_version="2",
+    code_version="3",
     automation_condition=when_out_of_date(),
     metadata=table_metadata("strategy_comparisons"),
     description=(
         "Paired bootstrap and randomisation test, by document, of every scored strategy against "
         "the live one (or the declared baseline). A winner is named only when the questions can "
-        "tell; otherwise the verdict says how large a difference they could have shown."
+        "tell; otherwise the verdict says how large a difference they could have shown. What a "
+        "judge scored stands beside, and decides only if the judge agrees with people."
     ),
 )
 def strategy_comparison(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> dg.MaterializeResult[Any]:
     config, workspace = corpus.config, corpus.workspace
-    stamp = wanted(config, workspace, NAME)
+    stamp = begin(config, workspace, NAME)
     update = update_strategy_comparison(workspace, list(config.strategies), config.comparison)
     if stamp is not None:
         workspace.stamps.write(NAME, stamp)
@@ -45,6 +49,7 @@ def strategy_comparison(
             "baseline": update.baseline,
             "verdict": dg.MetadataValue.md(update.verdict),
             "leaderboard": dg.MetadataValue.md(update.markdown),
+            "judged": dg.MetadataValue.md(update.judged_markdown),
             "intervals": dg.MetadataValue.md(update.picture),
             "won_and_lost": dg.MetadataValue.md(update.changes_markdown),
         },

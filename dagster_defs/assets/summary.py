@@ -20,13 +20,16 @@ def document_counts(changes: ChangeSet) -> dict[str, int]:
 
 
 def documents_list(changes: ChangeSet) -> str:
-    """Markdown: which documents were added, changed and removed; the first few of each."""
+    """Markdown: which documents were added, changed, moved and removed; the first few of each."""
+    moved, excluded = dict(changes.moved), {*changes.excluded}
     lines = [
         f"- {what} `{doc_id}`"
         for what, documents in (
             ("added", changes.added),
             ("changed", changes.changed),
-            ("removed", changes.removed),
+            ("moved", [f"{old}` to `{new}" for old, new in changes.moved]),
+            ("excluded by you, in corpus.yaml:", changes.excluded),
+            ("removed", [d for d in changes.removed if d not in moved and d not in excluded]),
         )
         for doc_id in [*documents[:LISTED], *_more(documents)]
     ]

@@ -121,16 +121,18 @@ class CorpusOnDagster:
         requested = {a: result.get_requested_partitions(dg.AssetKey(a)) for a in BUILT}
         return {a: sorted(p or "" for p in keys) for a, keys in requested.items() if keys}
 
+    def requests(self, asset: str, *keys: str) -> list[dg.RunRequest]:
+        """The runs that the daemon would start for partitions."""
+        if keys in ((), ("",)):
+            return [dg.RunRequest()]
+        wanted = [AssetKeyPartitionKey(dg.AssetKey(asset), key) for key in keys]
+        with partition_loading_context(dynamic_partitions_store=self.instance):
+            return list(
+                build_run_requests_with_backfill_policies(wanted, self.graph, self.instance)
+            )
+
     def run(self, asset: str, *keys: str, also: tuple[str, ...] = ()) -> list[Any]:
         """Build partitions in as few runs as the daemon would; `also` more assets in each run."""
-        if keys in ((), ("",)):
-            requests = [dg.RunRequest()]
-        else:
-            wanted = [AssetKeyPartitionKey(dg.AssetKey(asset), key) for key in keys]
-            with partition_loading_context(dynamic_partitions_store=self.instance):
-                requests = list(
-                    build_run_requests_with_backfill_policies(wanted, self.graph, self.instance)
-                )
         return [
             self.job.execute_in_process(
                 instance=self.instance,
@@ -140,7 +142,7 @@ class CorpusOnDagster:
                 run_config=self.module("materialize").QUIET,
                 raise_on_error=False,
             )
-            for request in requests
+            for request in self.requests(asset, *keys)
         ]
 
     def converge(self, ticks: int = 12) -> Counter[str]:
@@ -155,6 +157,13 @@ class CorpusOnDagster:
                 requested.update(f"{asset} {key}".strip() for key in keys)
                 self.run(asset, *keys)
         raise AssertionError(f"not idle after {ticks} ticks: {requested}")
+
+    def converge_until(self, asset: str) -> None:
+        """Look, and build what is out of date up to an asset, each tick as it comes."""
+        self.look()
+        for stage in BUILT[: BUILT.index(asset) + 1]:
+            if due := self.tick().get(stage):
+                self.run(stage, *due)
 
     def materializer(self) -> Any:
         return self.module("materialize").Materializer(self.config, self.instance)

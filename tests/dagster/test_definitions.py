@@ -50,15 +50,72 @@ def test_every_asset_shows_its_columns_with_their_meaning(corpus):
         assert all(column.description and column.type for column in schema.columns), key
 
 
+def test_groups_are_listed_in_the_order_data_flows(corpus):
+    groups = {key: corpus.graph.get(key).group_name for key in corpus.graph.get_all_asset_keys()}
+    assert {*groups.values()} == {
+        "1_documents", "2_chunks", "3_index", "4_evaluation", "5_verdict",
+    }  # fmt: skip
+    for key, group in groups.items():
+        assert all(groups[parent] <= group for parent in corpus.graph.get(key).parent_keys)
+
+
+def test_owners_are_those_of_the_configuration(corpus_of):
+    corpus = corpus_of(owners=["team:search", "ada@example.com"])
+    for key in corpus.graph.get_all_asset_keys():
+        assert set(corpus.graph.get(key).owners) == {"team:search", "ada@example.com"}
+
+
+@pytest.mark.parametrize("url", [None, "https://example.com/acme/corpus/blob/main"])
+def test_every_page_leads_to_its_code_and_to_what_to_read(corpus_of, monkeypatch, url):
+    if url:
+        monkeypatch.setenv("CORPUS_SOURCE_URL", url)
+    corpus = corpus_of()
+    for key in corpus.graph.get_all_asset_keys():
+        metadata = corpus.graph.get(key).metadata
+        (code,) = metadata["dagster/code_references"].code_references
+        for place in (code.url if url else code.file_path, metadata["read"].value):
+            path = place.removeprefix(url or str(REPOSITORY)).lstrip("/")
+            assert place.startswith(url or str(REPOSITORY))
+            assert (REPOSITORY / path).is_file(), key
+        assert corpus.graph.get(key).tags["layer"] in ("corpus", "measurement")
+
+
+def test_column_lineage_names_columns_that_are_there_and_leads_from_chunk_to_document(corpus):
+    columns = {
+        key.to_user_string(): {
+            column.name
+            for column in corpus.graph.get(key).metadata["dagster/column_schema"].columns
+        }
+        for key in corpus.graph.get_all_asset_keys()
+    }
+    made_from = {}
+    for key in corpus.graph.get_all_asset_keys():
+        lineage = corpus.graph.get(key).metadata.get("dagster/column_lineage")
+        for column, sources in lineage.deps_by_column.items() if lineage else ():
+            assert column in columns[key.to_user_string()]
+            assert {*(s.asset_key for s in sources)} <= corpus.graph.get(key).parent_keys
+            assert all(s.column_name in columns[s.asset_key.to_user_string()] for s in sources)
+            made_from[key.to_user_string(), column] = {
+                (s.asset_key.to_user_string(), s.column_name) for s in sources
+            }
+    elements = made_from["chunk_sets", "start_char"]
+    assert elements == {("parsed_elements", "elements.start_char")}
+    assert made_from[elements.pop()] == {("raw_documents", "doc_rev")}
+    assert made_from["chunk_embeddings", "chunk_id"] == {("chunk_sets", "chunk_id")}
+
+
 def test_every_check_and_sensor_and_schedule_is_described(corpus):
     repository = corpus.defs.get_repository_def()
     automations = [*repository.sensor_defs, *repository.schedule_defs]
     assert {a.name for a in automations} == {
-        "watch_documents", "keep_index_current", "nightly_evaluation",
+        "watch_documents", "keep_index_current", "nightly_evaluation", "watch_freshness",
+        "alert_on_failed_checks", "weekly_maintenance", "embedding_jobs", "nightly_retry",
     }  # fmt: skip
     assert all(a.description for a in automations)
     checks = [corpus.graph.get(key) for key in corpus.graph.asset_check_keys]
-    assert {c.key.name for c in checks if c.blocking} == {"spans_exact", "index_reconciled"}
+    assert {c.key.name for c in checks if c.blocking} == {
+        "spans_exact", "index_reconciled", "documents_indexed",
+    }  # fmt: skip
     assert all(c.description for c in checks)
 
 

@@ -67,6 +67,8 @@ def test_nothing_to_roll_back_to_is_said(scored):
 
 def test_the_nightly_schedule_scores_every_version_in_one_run(scored):
     schedule = scored.defs.resolve_schedule_def("nightly_evaluation")
+    assert schedule.cron_schedule == "0 3 * * *"
+    assert schedule.default_status == dg.DefaultScheduleStatus.RUNNING
     with dg.build_schedule_context(
         instance=scored.instance, repository_def=scored.defs.get_repository_def()
     ) as context:

@@ -38,7 +38,9 @@ def judging(corpus_of, tmp_path, monkeypatch):
 
 def test_scores_show_their_coverage_and_how_far_the_judge_agrees_with_people(judging):
     corpus, _ = judging
-    corpus.materialize("ragas_scores")
+    corpus.materialize("strategy_comparison")
+    compared = corpus.latest("strategy_comparison").metadata["judged"].value
+    assert "- `recursive`, faithfulness: cannot tell: 6 questions, 10 are needed." in compared
     shown = corpus.latest("ragas_scores", "fixed-20@1").metadata
     assert "all: accuracy 0.50" in shown["agreement_with_people"].value
     covered = [str(m.value) for name, m in shown.items() if name.endswith("faithfulness, coverage")]

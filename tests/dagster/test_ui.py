@@ -22,6 +22,13 @@ run_coordinator: {module: dagster._core.run_coordinator, class: DefaultRunCoordi
 LOCATION = "import small_corpus\nfrom dagster_defs.definitions import defs\n"
 """The code location with the test model; runs, which are processes of their own, load it too."""
 
+SERVE = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("dagster_webserver", run_name="__main__")
+"""
+"""Dagster stops by SIGINT, which a shell may have told its background jobs to ignore."""
+
 LAUNCH = """
 mutation ($execution: ExecutionParams!) {
   launchPipelineExecution(executionParams: $execution) {
@@ -117,8 +124,7 @@ def server(corpus, tmp_path):
     }
     port, log = free_port(), tmp_path / "server.log"
     command = [
-        sys.executable, "-m", "dagster_webserver", "-m", "small_location",
-        "-h", "127.0.0.1", "-p", str(port),
+        sys.executable, "-c", SERVE, "-m", "small_location", "-h", "127.0.0.1", "-p", str(port),
     ]  # fmt: skip
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -127,8 +133,6 @@ def server(corpus, tmp_path):
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            # Dagster stops by SIGINT, which a shell may have told its background jobs to ignore.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
     try:
         started = Server(port)

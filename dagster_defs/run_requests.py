@@ -1,0 +1,24 @@
+"""Runs over many partitions each, as the daemon would start them for partitions that are due."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.assets.graph.base_asset_graph import BaseAssetGraph
+from dagster._core.definitions.automation_tick_evaluation_context import (
+    build_run_requests_with_backfill_policies,
+)
+from dagster._core.definitions.events import AssetKeyPartitionKey
+from dagster._core.definitions.partitions.context import partition_loading_context
+
+
+def run_requests(
+    asset: str, keys: Iterable[str], graph: BaseAssetGraph[Any], instance: dg.DagsterInstance
+) -> list[dg.RunRequest]:
+    """One request for each range of neighbours among the partitions `keys` of an asset."""
+    with partition_loading_context(dynamic_partitions_store=instance):
+        return list(
+            build_run_requests_with_backfill_policies(
+                [AssetKeyPartitionKey(dg.AssetKey(asset), key) for key in keys], graph, instance
+            )
+        )
