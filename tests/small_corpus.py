@@ -20,6 +20,7 @@ from chunking_assets.embedding_models.loaded import Models
 from chunking_assets.embedding_models.model import EmbeddingModel, ModelIdentity, Progress
 from chunking_assets.embedding_models.registry import MODELS
 from chunking_assets.parsed_elements.build import DocumentsUpdate, update_documents
+from chunking_assets.parsed_elements.reuse import ParsedBefore
 from chunking_assets.workspace import Workspace
 
 DIMENSIONS = 32
@@ -126,6 +127,7 @@ class SmallCorpus:
         self.embedder = HashEmbedder(512)
 
     def parse(self, *, confirm_deletions: bool = False) -> list[DocumentsUpdate]:
+        parsed_before = ParsedBefore(self.workspace)
         return [
             update_documents(
                 self.workspace,
@@ -133,6 +135,7 @@ class SmallCorpus:
                 name,
                 self.config.collections[name],
                 self.config.root,
+                parsed_before=parsed_before,
                 confirm_deletions=confirm_deletions,
             )
             for shard, name in self.config.shards().items()

@@ -199,16 +199,16 @@ def test_chunk_ids_survive_an_edit_above_them(corpus):
 
 
 def test_a_document_that_cannot_be_parsed_is_a_row_and_its_neighbours_go_on(corpus):
-    (corpus.config.root / "docs" / "scan.pdf").write_bytes(b"%PDF-1.7 nothing")
+    (corpus.config.root / "docs" / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n nothing")
     (parsed,), _, _ = corpus.update()
-    assert parsed.failed == ("docs/scan.pdf",)
+    assert parsed.failed == ("docs/photo.png",)
     row = (
         corpus.workspace.table(DOCUMENTS)
         .read("docs")
-        .row(by_predicate=pl.col("doc_id") == "docs/scan.pdf", named=True)
+        .row(by_predicate=pl.col("doc_id") == "docs/photo.png", named=True)
     )
     assert row["status"] == "unsupported"
-    assert "scan.pdf" in row["error"]
+    assert "photo.png" in row["error"]
     assert row["cure"]
     assert chunk_rows(corpus)["doc_id"].n_unique() == 5
 
