@@ -10,7 +10,7 @@ export DAGSTER_DISABLE_TELEMETRY := yes
 export RAGAS_DO_NOT_TRACK := true
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo build dev check ask compare report gate promote rollback confirm-deletions test lint format bench bench-chunkers clean
+.PHONY: help install demo build dev check ask compare report gate plan promote rollback confirm-deletions reconcile repair retire maintain test lint format bench bench-retrieval bench-languages bench-search bench-chunkers bench-embedding bench-parsing bench-publication bench-lifecycle answers clean
 
 help:             ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 20
@@ -50,6 +50,9 @@ report: $(INSTALLED)   ## write the page for the meeting from what is stored, an
 gate: $(INSTALLED)     ## may it replace the live one? make gate STRATEGY=name [AGAINST=name]
 	@$(RUN) evals.strategy_comparison gate "$(STRATEGY)" $(if $(AGAINST),--against "$(AGAINST)")
 
+plan: $(INSTALLED)     ## what `make build` would do and cost; writes nothing
+	@$(RUN) dagster_defs.plan
+
 promote: $(INSTALLED)  ## make a strategy live: make promote STRATEGY=name [FORCE=1]
 	@$(RUN) dagster_defs.live promote "$(STRATEGY)" $(if $(FORCE),--force)
 
@@ -59,12 +62,25 @@ rollback: $(INSTALLED) ## return to what was live before
 confirm-deletions: $(INSTALLED) ## take a shard's missing documents as deleted: SHARD=name
 	@$(RUN) dagster_defs.materialize --confirm-deletions "$(SHARD)"
 
+reconcile: $(INSTALLED) ## do chunk sets, ledgers and tables agree?
+	@$(RUN) chunking_assets.live_index reconcile
+
+repair: $(INSTALLED)   ## make good what differs, and nothing else
+	@$(RUN) chunking_assets.live_index repair
+
+retire: $(INSTALLED)   ## forget a version no longer declared: make retire VERSION=name@n
+	@$(RUN) chunking_assets.live_index retire "$(VERSION)"
+
+maintain: $(INSTALLED) ## clean up, and say what takes the space
+	@$(RUN) chunking_assets.live_index maintain
+
 test: $(INSTALLED) lint ## every test
 	@$(RUN) pytest -n 2
 
 lint: $(INSTALLED)     ## linters and type checker
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
+	@$(RUN) sqlfluff lint --disable-progress-bar sql
 	@$(RUN) mypy
 
 format: $(INSTALLED)   ## format the code
@@ -74,8 +90,32 @@ format: $(INSTALLED)   ## format the code
 bench: $(INSTALLED)    ## the public chunking benchmark: make bench DATA=../shared/data/chunking_eval
 	@$(RUN) benchmarks.chunking "$(DATA)"
 
+bench-retrieval: $(INSTALLED) ## our retrieval profiles on the public benchmark: make bench-retrieval DATA=...
+	@$(RUN) benchmarks.retrieval "$(DATA)"
+
+bench-languages: $(INSTALLED) ## recall on the sample corpus by the language of the question
+	@$(RUN) benchmarks.question_languages
+
+bench-search: $(INSTALLED) ## what a question costs beside a bare LanceDB query, and where ANN pays
+	@$(RUN) benchmarks.search
+
 bench-chunkers: $(INSTALLED) ## how fast chunkers are, other libraries' beside them: make bench-chunkers DATA=...
 	@$(RUN) benchmarks.chunkers "$(DATA)"
+
+bench-embedding: $(INSTALLED) ## embedding beside the bare runtime, and the vector cache: make bench-embedding DATA=...
+	@$(RUN) benchmarks.embedding "$(DATA)"
+
+bench-parsing: $(INSTALLED) ## how fast files are parsed and what is found, markitdown beside: make bench-parsing DATA=folder
+	@$(RUN) benchmarks.parsing "$(DATA)"
+
+bench-lifecycle: $(INSTALLED) ## what a change costs and how that grows, LlamaIndex's ingestion beside: [DOCUMENTS=100000]
+	@$(RUN) benchmarks.lifecycle $(if $(DOCUMENTS),--documents "$(DOCUMENTS)")
+
+bench-publication: $(INSTALLED) ## what publishing a million rows for analysts costs
+	@$(RUN) benchmarks.publication
+
+answers: $(INSTALLED)  ## write the answers of the worked queries anew: sql/queries/*.answer.md
+	@WRITE_ANSWERS=1 $(RUN) pytest tests/sql/test_answers.py
 
 clean:                 ## forget everything derived from the documents
 	rm -rf .corpus

@@ -155,7 +155,7 @@ class Run:
     def _embed(self, index: IndexVersion) -> None:
         task = self.bar.add_task(f"embed {index.name}")
 
-        def progress(done: int, total: int) -> None:
+        def progress(done: int, total: int, tokens: int) -> None:
             self.bar.update(task, completed=done, total=total)
 
         with self.seconds.stage(f"embed {index.name}"):

@@ -15,16 +15,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from chunking_assets.chunk_embeddings.build import BATCH_CHUNKS
 from chunking_assets.chunk_embeddings.late import check_late
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.chunker import Chunker
 from chunking_assets.chunk_sets.language_budgets import measured_factors
 from chunking_assets.chunk_sets.registry import chunker_class
+from chunking_assets.chunk_sets.sizes import SizesChunker
 from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.embedding_models.model import EmbeddingModel
-from chunking_assets.embedding_models.registry import MODELS
+from chunking_assets.embedding_models.registry import model_class
 from chunking_assets.errors import ConfigError, CorpusError
+from chunking_assets.live_index.gate import PromotionSettings
+from chunking_assets.live_index.maintenance import MaintenanceSettings
 from chunking_assets.live_index.promotion import check_live
+from chunking_assets.parsed_elements.limits import Limits
+from chunking_assets.prices import Price, Prices
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.strategy import Strategy
@@ -36,6 +42,9 @@ HOME_VARIABLE = "CORPUS_HOME"
 
 SCORED = r"^(recall|precision|iou|hit|mrr|ndcg|context_tokens)@(5|10|500t|1000t|2000t|served)$"
 """What is scored, and where the ranking is cut: the metrics and cutoffs of the score tables."""
+
+DECIDING = f"{SCORED}|^faithfulness$"
+"""What may decide: what is scored, and the one judged metric that can be compared with people."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 VERSION_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}@[1-9][0-9]{0,5}")
@@ -60,6 +69,17 @@ class ChunkingSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     workers: int | None = Field(default=None, ge=1, le=256)
     batch_mb: int = Field(default=2, ge=1, le=1024)
+
+
+class EmbeddingSettings(BaseModel):
+    """`embedding:`: what embedding may use of the machine. Changes nothing about the vectors.
+
+    `batch_chunks` is how many chunks with their vectors are in memory at a time, or those of one
+    document where it has more.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    batch_chunks: int = Field(default=BATCH_CHUNKS, ge=1, le=1_000_000)
 
 
 class JudgeSettings(BaseModel):
@@ -107,16 +127,22 @@ class JudgeSettings(BaseModel):
 class ComparisonSettings(BaseModel):
     """`comparison:`: the reference strategy when none is live, the metric that decides, the seed.
 
-    `metric` is written as the score tables name it, e.g. `recall@5` or `recall@1000t` (within
-    1,000 context tokens).
+    `metric` is written as the score tables name it, e.g. `recall@5`, `recall@1000t` (within 1,000
+    context tokens) or `faithfulness`, which decides nothing while the judge agrees with people's
+    labels by less than `min_kappa` (Cohen's kappa).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     baseline: str | None = None
-    metric: Annotated[str, StringConstraints(pattern=SCORED)] = "recall@5"
+    metric: Annotated[str, StringConstraints(pattern=DECIDING)] = "recall@5"
+    min_kappa: float = Field(default=0.6, ge=0, le=1)
     resamples: int = Field(default=10_000, ge=100)
     seed: int = 20_260_101
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
+
+
+OWNER = r"^(team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+)$"
+"""An address, or a team."""
 
 
 class _File(BaseModel):
@@ -130,9 +156,15 @@ class _File(BaseModel):
     retrieval_profiles: dict[str, RetrievalProfile] = Field(min_length=1)
     strategies: dict[str, StrategySettings] = Field(min_length=1)
     questions: tuple[str, ...] = ()
+    owners: tuple[Annotated[str, StringConstraints(pattern=OWNER)], ...] = ("team:search",)
+    parsing: Limits = Limits()
     chunking: ChunkingSettings = ChunkingSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     ragas: JudgeSettings = JudgeSettings()
     comparison: ComparisonSettings = ComparisonSettings()
+    promotion: PromotionSettings = PromotionSettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
+    prices: tuple[Price, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,9 +179,15 @@ class Config:
     retrieval_profiles: Mapping[str, RetrievalProfile]
     strategies: Mapping[str, Strategy]
     question_globs: tuple[str, ...]
+    owners: tuple[str, ...]
+    parsing: Limits
     chunking: ChunkingSettings
+    embedding: EmbeddingSettings
     ragas: JudgeSettings
     comparison: ComparisonSettings
+    promotion: PromotionSettings
+    maintenance: MaintenanceSettings
+    prices: Prices
 
     @property
     def root(self) -> Path:
@@ -211,12 +249,26 @@ def load(file: Path | None = None) -> Config:
             for name, entry in settings.strategies.items()
         },
         question_globs=settings.questions,
+        owners=settings.owners,
+        parsing=settings.parsing,
         chunking=settings.chunking,
+        embedding=settings.embedding,
         ragas=settings.ragas,
         comparison=settings.comparison,
+        promotion=settings.promotion,
+        maintenance=settings.maintenance,
+        prices=_prices(file, settings.prices),
     )
     _check_world(config)
     return config
+
+
+def _prices(file: Path, entries: tuple[Price, ...]) -> Prices:
+    try:
+        return Prices(entries)
+    except CorpusError as error:
+        problem, _, cure = str(error).partition(". ")
+        raise ConfigError(file, "prices", problem, cure) from error
 
 
 def _home(file: Path, workspace: str) -> Path:
@@ -243,7 +295,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _parse(file: Path, content: dict[str, Any]) -> _File:
     try:
-        return _File.model_validate(content)
+        return _File.model_validate(content, context={"root": file.parent})
     except ValidationError as error:
         raise _config_error(file, "", error) from error
 
@@ -252,12 +304,6 @@ def _config_error(file: Path, prefix: str, error: ValidationError) -> ConfigErro
     mistake = first_mistake(error)
     key = ".".join(part for part in (prefix, mistake.key) if part)
     return ConfigError(file, key, mistake.problem, mistake.cure)
-
-
-def _model_class(kind: str) -> type[EmbeddingModel]:
-    if kind not in MODELS:
-        raise CorpusError(f"unknown kind {kind!r}. Choose one of: {', '.join(MODELS)}.")
-    return MODELS[kind]
 
 
 def _declared(
@@ -279,7 +325,7 @@ def _declared(
 
 
 def _model(file: Path, key: str, entry: dict[str, Any]) -> EmbeddingModel:
-    model: EmbeddingModel = _declared(file, key, entry, _model_class)
+    model: EmbeddingModel = _declared(file, key, entry, model_class)
     try:
         model.declaration()  # a folder of the user's own is looked into now, not in the first run
     except CorpusError as error:
@@ -344,6 +390,14 @@ def _strategy(
             f"of {entry.chunker} ({chunker.max_tokens})",
             "A question could be answered with nothing; raise the budget.",
         )
+    if isinstance(chunker, SizesChunker) and (profile.expand or profile.smooth):
+        raise ConfigError(
+            file,
+            f"{key}.profile",
+            f"{entry.profile} looks at neighbours, and chunks of several sizes, as of "
+            f"{entry.chunker}, have none",
+            "Use a profile without smooth and expand, for example with parents or dedupe.",
+        )
     index = IndexVersion(versions[entry.chunker], entry.model, models[entry.model])
     try:
         check_late(index)
@@ -395,7 +449,7 @@ def _check_names(file: Path, settings: _File) -> None:
 
 def _check_world(config: Config) -> None:
     for name, collection in config.collections.items():
-        if not collection.folder(config.root).is_dir():
+        if collection.is_folder and not collection.folder(config.root).is_dir():
             raise ConfigError(
                 config.file,
                 f"collections.{name}.path",
@@ -424,6 +478,13 @@ def _check_world(config: Config) -> None:
             raise ConfigError(
                 config.file, f"ragas.{key}", f"no file {file}", "Create it or correct the path."
             )
+    if config.comparison.metric == "faithfulness" and "faithfulness" not in ragas.metrics:
+        raise ConfigError(
+            config.file,
+            "comparison.metric",
+            "faithfulness is not judged",
+            "Add it to ragas.metrics, or let another metric decide.",
+        )
     baseline = config.comparison.baseline
     if baseline is not None and baseline not in config.strategies:
         raise _unknown(config.file, "comparison.baseline", baseline, "strategy", config.strategies)

@@ -67,6 +67,19 @@ def test_a_budget_below_the_chunk_size_is_refused(tmp_path):
         configuration.load(write_corpus(tmp_path, {}, retrieval_profiles=profiles))
 
 
+@pytest.mark.parametrize("step", [{"smooth": 0.2}, {"expand": {}}])
+def test_neighbours_of_chunks_of_several_sizes_are_refused(tmp_path, step):
+    file = write_corpus(
+        tmp_path,
+        {"a.md": "Text."},
+        chunkers={"tree@1": {"kind": "hierarchical"}},
+        retrieval_profiles={"near": {"search": "vector", **step}},
+        strategies={"tree": {"chunker": "tree@1", "model": "hash", "profile": "near"}},
+    )
+    with pytest.raises(ConfigError, match="near looks at neighbours"):
+        configuration.load(file)
+
+
 def test_a_name_said_twice_is_refused(tmp_path):
     file = write_corpus(tmp_path, {})
     file.write_text(file.read_text() + "\nquestions: []\nquestions: []\n")

@@ -12,15 +12,25 @@ from chunking_assets.chunk_sets.registry import CHUNKERS
 from chunking_assets.config import (
     ChunkingSettings,
     ComparisonSettings,
+    EmbeddingSettings,
     JudgeSettings,
     StrategySettings,
     _File,
 )
 from chunking_assets.embedding_models.model import EmbeddingModel
+from chunking_assets.embedding_models.openai_model import Limits
 from chunking_assets.embedding_models.registry import MODELS
 from chunking_assets.errors import CorpusError
+from chunking_assets.live_index.gate import PromotionSettings
+from chunking_assets.live_index.maintenance import MaintenanceSettings
+from chunking_assets.parsed_elements.limits import Limits as ParsingLimits
+from chunking_assets.prices import Price
 from chunking_assets.raw_documents.collection import Collection
+from chunking_assets.retrieval.bm25 import Bm25Settings
+from chunking_assets.retrieval.expand import Expand
+from chunking_assets.retrieval.filters import Filters
 from chunking_assets.retrieval.profile import RetrievalProfile
+from chunking_assets.retrieval.rerank import Rerank
 from evals.gold_questions.load import _Evidence, _Question
 from evals.ragas_scores.labels import _Label
 from evals.retrieval_scores.build import CUTOFFS
@@ -39,13 +49,23 @@ SECTIONS = {
     "The file": _File,
     "`collections`": Collection,
     "`retrieval_profiles`": RetrievalProfile,
+    "`bm25`": Bm25Settings,
+    "`filters`": Filters,
+    "`rerank`": Rerank,
+    "`expand`": Expand,
     "`strategies`": StrategySettings,
     "`clean`": Cleaning,
     "`neighbours`": Neighbours,
     "`context`": Context,
+    "`parsing`": ParsingLimits,
     "`chunking`": ChunkingSettings,
+    "`limits`": Limits,
     "`ragas`": JudgeSettings,
     "`comparison`": ComparisonSettings,
+    "`promotion`": PromotionSettings,
+    "`embedding`": EmbeddingSettings,
+    "`maintenance`": MaintenanceSettings,
+    "`prices`": Price,
     "Question files": _Question,
     "`evidence`": _Evidence,
     "Label files": _Label,

@@ -95,7 +95,9 @@ def test_a_yaml_block_is_a_configuration_part_of_one_or_questions(page, block, t
         file.write_text(block, encoding="utf-8")
         assert load_questions([file])
         return
-    if "collections" not in content:  # part of a file: put into the one at the root
+    if (
+        not {"collections", "strategies"} <= content.keys()
+    ):  # part of a file: put into the one at the root
         content = with_part(yaml.safe_load((ROOT / "corpus.yaml").read_text("utf-8")), content)
     write_world(tmp_path, content)
     configuration.load(tmp_path / "corpus.yaml")
