@@ -1,12 +1,14 @@
 """When Dagster redoes a partition by itself: never too late, never for nothing, never for ever."""
 
 import os
+from pathlib import Path
 
 import dagster as dg
 import polars as pl
 import pytest
 import yaml
-from small_corpus import HashEmbedder
+
+from chunking_assets.embedding_models.registry import MODELS
 
 CELL = "recursive-20@1|docs"
 CELLS_OF_DOCS = ["fixed-20@1|docs", "recursive-20@1|docs"]
@@ -269,14 +271,16 @@ def test_a_change_that_lands_while_its_cell_is_being_built_is_built_next(
 
 def when_first_embedding(monkeypatch, act):
     """Calls `act` when the first text is embedded, and not again."""
-    embed, to_do = HashEmbedder.embed_passages, [act]
+    # Collecting doctests imports small_corpus once more: its last class is the one registered.
+    embedder = type(MODELS["hash"]().embedder(Path()))
+    embed, to_do = embedder.embed_passages, [act]
 
     def embed_and_act(self, texts, progress=None):
         if to_do:
             to_do.pop()()
         return embed(self, texts, progress)
 
-    monkeypatch.setattr(HashEmbedder, "embed_passages", embed_and_act)
+    monkeypatch.setattr(embedder, "embed_passages", embed_and_act)
 
 
 def test_cells_that_fail_in_a_run_of_many_are_tried_once_and_the_others_not_again(corpus):
