@@ -17,7 +17,7 @@ from chunking_assets.live_index.promotion import PROMOTIONS, live
 from chunking_assets.live_index.retire import undeclared_shards
 from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
 from chunking_assets.parsed_elements.limits import Limits
-from chunking_assets.parsed_elements.registry import PARSERS, parser_fingerprint
+from chunking_assets.parsed_elements.registry import MODELS, PARSERS, parser_fingerprint
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.workspace import WHOLE, Table, Workspace
 from dagster_defs.partitions import cell_parts
@@ -94,7 +94,8 @@ def shards_to_retire(config: Config, workspace: Workspace) -> list[str]:
 
 def parsed_from(raw_version: str, collection: Collection, limits: Limits) -> str:
     """The stamp of documents of this content version under today's parsers and limits."""
-    parsers = sorted((media_type, parser_fingerprint(media_type)) for media_type in PARSERS)
+    used = {collection.read_by(media_type) for media_type in PARSERS if media_type not in MODELS}
+    parsers = sorted((media_type, parser_fingerprint(media_type)) for media_type in used)
     told = [*collection.read_as.items()]
     return digest(
         "parsed_elements", raw_version, parsers, collection.max_bytes, told, limits.model_dump()

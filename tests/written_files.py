@@ -252,10 +252,25 @@ def column(
     return [(x, top - n * leading, size, font, line) for n, line in enumerate(lines)]
 
 
+Rule = tuple[float, float, float, float]
+"""A straight line from x, y to x, y."""
+
+
+def grid(xs: Sequence[float], ys: Sequence[float]) -> list[Rule]:
+    """The lines of a table whose columns and rows end at these places."""
+    across = [(min(xs), y, max(xs), y) for y in ys]
+    return across + [(x, min(ys), x, max(ys)) for x in xs]
+
+
 def pdf(
-    pages: Sequence[Sequence[Line]], *, scanned: Sequence[int] = (), password: str = ""
+    pages: Sequence[Sequence[Line]],
+    *,
+    scanned: Sequence[int] = (),
+    password: str = "",
+    ruled: Mapping[int, Sequence[Rule]] | None = None,
 ) -> bytes:
-    """Letter pages; those in `scanned` (by number from 1) show a picture over the whole page."""
+    """Letter pages; those in `scanned` (by number from 1) show a picture over the whole page, and
+    `ruled` are the lines drawn on some."""
     objects: list[bytes] = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
     fonts = []
     for name in _FONTS:
@@ -271,6 +286,8 @@ def pdf(
     kids = []
     for number, lines in enumerate(pages, 1):
         stream = "q 612 0 0 792 0 0 cm /Im Do Q\n" if number in scanned else ""
+        for x0, y0, x1, y1 in (ruled or {}).get(number, ()):
+            stream += f"{x0} {y0} m {x1} {y1} l S\n"
         for x, y, size, font, text in lines:
             shown = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
             stream += f"BT /{font} {size} Tf {x} {y} Td ({shown}) Tj ET\n"

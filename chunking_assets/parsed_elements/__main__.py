@@ -17,6 +17,7 @@ from chunking_assets.parsed_elements.language import detect_language
 from chunking_assets.parsed_elements.page import elements_page, facts
 from chunking_assets.parsed_elements.parse import READABLE, ParsedDocument
 from chunking_assets.parsed_elements.single_file import parse_file
+from chunking_assets.raw_documents.media_type import PDF_LAYOUTS
 from chunking_assets.workspace import write_atomically
 
 LEAST_WIDTH = 100
@@ -32,9 +33,10 @@ def main() -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--html", type=Path, help="write the page here")
     parser.add_argument("--text", action="store_true", help="the canonical text alone")
+    parser.add_argument("--pdf-layout", choices=PDF_LAYOUTS, help="whose models read a PDF")
     arguments = parser.parse_args()
     try:
-        media_type, parsed = parse_file(arguments.file)
+        media_type, parsed = parse_file(arguments.file, arguments.pdf_layout)
         notes = _notes(media_type, parsed)
         if arguments.html:
             page = elements_page(arguments.file.name, parsed.text, parsed.elements, notes)

@@ -24,7 +24,6 @@ HARMLESS_BYTES = 20_000_000
 """What unpacks to less may be squeezed as much as it likes."""
 
 _ARCHIVES = (".zip", ".7z", ".rar", ".gz", ".bz2", ".xz", ".zst", ".tar", ".jar")
-_NAMESPACE = re.compile(r"\{[^}]*\}")
 _ENTITY = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y", re.IGNORECASE)
 
 
@@ -133,7 +132,7 @@ def parse_xml(data: bytes, name: str) -> Element:
     for element in root.iter():
         if isinstance(element.tag, str) and element.tag[0] == "{":
             element.tag = element.tag.rpartition("}")[2]
-        named = {_NAMESPACE.sub("", k): v for k, v in element.attrib.items() if k[0] == "{"}
+        named = {k.rpartition("}")[2]: v for k, v in element.attrib.items() if k[0] == "{"}
         if named:  # `r:id` refers to another part, `id` is only a number
             plain = {k: v for k, v in element.attrib.items() if k[0] != "{"}
             element.attrib = plain | named

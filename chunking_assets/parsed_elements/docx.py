@@ -31,9 +31,7 @@ _SKIPPED = tags(
 _OFF = ("0", "false", "off", "none")
 _HEADING = re.compile(r"heading (\d)")
 _LIST_STYLE = re.compile(r"list (bullet|number)(?: (\d))?")
-_CODE_STYLE = re.compile(
-    r"(?:.*\b)?(?:code|code block|source ?code|preformatted|macro|verbatim)\b.*"
-)
+_CODE_STYLE = re.compile(r"\b(?:source ?)?(?:code|preformatted|macro|verbatim)\b")
 _MONO = re.compile(r"courier|consolas|mono|menlo|lucida console", re.IGNORECASE)
 _CODE_MARKS = re.compile(r"[{}()\[\];=<>$#\\|]")
 """Without any, text in a typewriter's type is a letter."""
@@ -225,7 +223,7 @@ class _Document:
         return None if own is None or own[0] in ("", "0") else own
 
     def _is_code(self, paragraph: Element, names: list[str]) -> bool:
-        if any(_CODE_STYLE.fullmatch(name) for name in names[:2]):
+        if any(_CODE_STYLE.search(name) for name in names[:2]):
             self.styled_code = True
             return True
         fonts = [_font(run) for run in paragraph.iter("r") if run.find("t") is not None]

@@ -24,10 +24,13 @@ from typing import Any
 from chunking_assets.errors import CorpusError
 from chunking_assets.parsed_elements.document import Element, ParsedText, Refused
 from chunking_assets.parsed_elements.limits import Limits
+from chunking_assets.parsed_elements.registry import MODELS, prepare, read
 
 LOOKS_SECONDS = 0.05
 """How often the memory of a process at work is looked at."""
 START_SECONDS = 120
+MODELS_MB = 3000
+"""What models take for their own work on any page, beside what the limits give a file."""
 DYING_SECONDS = 2
 """How long the end of a process may take after it closed its pipe."""
 GRACE_SECONDS = 5
@@ -50,13 +53,14 @@ def parse(data: bytes, media_type: str, limits: Limits) -> ParsedText:
         CorpusError: what else the parser raised, as text.
     """
     idle = _idle.setdefault(os.getpid(), [])
-    reader = _living(idle) or _Reader()
+    models = media_type if media_type in MODELS else ""
+    reader = _living(idle, models) or _Reader(models)
     try:
         reply = reader.ask(data, media_type, limits)
     except BaseException:
         reader.kill()
         raise
-    if reply.get("spent") or reader.resident() > reader.base + LEFT_SHARE * _bytes(limits):
+    if reply.get("spent") or reader.resident() > reader.base + LEFT_SHARE * reader.most(limits):
         reader.kill()
     else:
         idle.append(reader)
@@ -74,10 +78,14 @@ _idle: dict[int, list["_Reader"]] = {}
 atexit.register(close)
 
 
-def _living(idle: list["_Reader"]) -> "_Reader | None":
-    """An idle reader; those that were killed while they waited are no document's fault."""
-    while idle:
-        reader = idle.pop()
+def _living(idle: list["_Reader"], models: str) -> "_Reader | None":
+    """An idle reader that has loaded these models; those that were killed while they waited are no
+    document's fault."""
+    for reader in [reader for reader in idle[::-1] if reader.models == models]:
+        try:
+            idle.remove(reader)
+        except ValueError:
+            continue  # another thread took it
         if reader.process.poll() is None:
             return reader
         reader.kill()
@@ -85,15 +93,17 @@ def _living(idle: list["_Reader"]) -> "_Reader | None":
 
 
 class _Reader:
-    """A process that parses, seen from the one that asks."""
+    """A process that parses, seen from the one that asks; `models` are the media type whose models
+    it loads before it is given a file, or ""."""
 
-    def __init__(self) -> None:
+    def __init__(self, models: str) -> None:
+        self.models = models
         ours, theirs = Pipe()
         with theirs:
             self.connection: Connection = ours  # type: ignore[type-arg, unused-ignore]
             path = os.pathsep.join(filter(None, sys.path))
             self.process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-P", "-m", __name__, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", __name__, str(theirs.fileno()), models],
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, "PYTHONPATH": path},
                 stdin=subprocess.DEVNULL,
@@ -130,9 +140,9 @@ class _Reader:
                         "parsing.seconds in corpus.yaml, or exclude it.",
                     )
                 seen = max(seen, self.resident())
-                if seen > self.base + _bytes(limits):
+                if seen > self.base + self.most(limits):
                     raise _too_large(limits)
-            reply = json.loads(self.connection.recv_bytes(2 * _bytes(limits)))
+            reply = json.loads(self.connection.recv_bytes(2 * limits.memory_mb * 1_000_000))
             if isinstance(reply, dict):
                 return reply
             raise ValueError("no mapping")
@@ -140,7 +150,7 @@ class _Reader:
             peak = self.kill(after_seconds=DYING_SECONDS)
             if peak <= self.inherited_peak:
                 peak = seen
-            if peak > self.base + _bytes(limits) / 2 and self.process.returncode < 0:
+            if peak > self.base + self.most(limits) / 2 and self.process.returncode < 0:
                 raise _too_large(limits) from error
             raise Refused(
                 "crashed",
@@ -148,6 +158,10 @@ class _Reader:
                 "It is tried again by the next run. If that ends the same way, convert it, "
                 "exclude it, or raise parsing.memory_mb in corpus.yaml.",
             ) from error
+
+    def most(self, limits: Limits) -> int:
+        """Bytes that reading a file may take."""
+        return _bytes(limits, self.models)
 
     def resident(self) -> int:
         """Bytes of memory it holds; 0 where the system does not say."""
@@ -182,8 +196,8 @@ class _Reader:
         return signal.Signals(-code).name if code and code < 0 else f"exit code {code}"
 
 
-def _bytes(limits: Limits) -> int:
-    return limits.memory_mb * 1_000_000
+def _bytes(limits: Limits, models: str) -> int:
+    return (limits.memory_mb + (MODELS_MB if models else 0)) * 1_000_000
 
 
 def _too_large(limits: Limits) -> Refused:
@@ -205,13 +219,13 @@ def _parsed(reply: Mapping[str, Any]) -> ParsedText:
 # In the process that parses
 
 
-def _serve(descriptor: int) -> None:
-    from chunking_assets.parsed_elements.registry import read
-
+def _serve(descriptor: int, models: str) -> None:
     connection = Connection(descriptor)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the parent decides
+    with suppress(Exception):  # what is missing is said of each file, by `read`
+        prepare(models)
     base = _address_space()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _PEAK_BYTES
     connection.send_bytes(str(peak).encode())
@@ -223,7 +237,7 @@ def _serve(descriptor: int) -> None:
             return
         limits = Limits(**head["limits"])
         signal.alarm(ceil(limits.seconds) + GRACE_SECONDS)
-        _bound_memory(base + len(data) + _bytes(limits) if base else None)
+        _bound_memory(base + len(data) + _bytes(limits, models) if base else None)
         reply = _reply(partial(read, data, head["media_type"], limits), limits)
         with suppress(BrokenPipeError):
             connection.send_bytes(reply)
@@ -276,4 +290,4 @@ def _address_space() -> int:
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    _serve(int(sys.argv[1]), sys.argv[2])

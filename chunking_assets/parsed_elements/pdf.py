@@ -8,8 +8,10 @@ columns come row by row. What pages repeat in their margins stays in the text as
 import ctypes
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import hypot
 from statistics import median
 from typing import Any, NamedTuple
@@ -18,8 +20,9 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.parsed_elements.document import ParsedText, Refused
 from chunking_assets.parsed_elements.limits import Limits
 from chunking_assets.parsed_elements.markdown_writer import MarkdownWriter
+from chunking_assets.parsed_elements.ruled_lines import Grid, grids
 
-VERSION = 2
+VERSION = 3
 LIBRARIES = ("pypdfium2",)
 
 LEAST_CHARS = 20
@@ -37,6 +40,14 @@ CELL_GAP = 1.0
 """Sizes of its letters between two words: they stand in different cells."""
 LOOK_BACK = 50
 """Lines of a paragraph that the next one is compared with."""
+FILLED_SHARE = 0.4
+"""Of the cells between ruled lines, with text: a table; fewer are a drawing, or an empty form."""
+APART_SHARE = 0.7
+"""Of the places for cells, with lines on all sides: fewer, and the lines are those of a drawing."""
+CUT_SHARE = 0.1
+"""Of the words, that lines go through: more, and they are no cells."""
+ROWS_IN_A_CELL = 4
+"""As many lines of text between two ruled ones, of which there are only a few: rows of a table."""
 MARGIN = 0.15
 """Of the page's height, above and below: where running headers and footers are looked for."""
 
@@ -47,11 +58,11 @@ _CAPTION = re.compile(
     r"\s*[\dIVX]+[\d.]*[.:\s–-]",
     re.IGNORECASE,
 )
-_LEADER = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]+\s*\Z")
 _ENDS = re.compile(r"[.!?:;。！？…][\"'”’»)\]]*\Z")
 _LETTER = re.compile(r"[^\W\d_]")
 _TITLE_WORD = re.compile(r"[^\W\d_]{3}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NUMBER = re.compile(r"\d+")
+_AMOUNT = re.compile(r"[^\w\s]?\s?\d[\d.,:/ ]*\s?[^\w\s]?")
 _UNKNOWN = re.compile("[\x00-\x08\x0e-\x1f\ufffd\ue000-\uf8ff]")
 _HALF = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\S+")
@@ -84,6 +95,8 @@ class _Row:
     flat: bool = True
     hyphen: bool = False
     furniture: bool = False
+    grid: Grid | None = None
+    """The ruled table that it stands in."""
 
     @property
     def text(self) -> str:
@@ -122,6 +135,23 @@ def parse(data: bytes, limits: Limits) -> ParsedText:
         Refused: it asks for a password, or all its pages are pictures of text.
         CorpusError: it cannot be opened as PDF.
     """
+    with opened(data) as document:
+        n_pages = len(document)
+        pages = [_read(document, i) for i in range(min(n_pages, limits.pages))]
+        outline = _outline(document)
+    lacks = {page.number: page.lack for page in pages if page.lack}
+    has_text = any(page.rows for page in pages)
+    return _written(pages, outline, missing(data, n_pages, limits, lacks, has_text))
+
+
+@contextmanager
+def opened(data: bytes) -> Iterator[Any]:
+    """The document as pypdfium2 has it.
+
+    Raises:
+        Refused: it asks for a password.
+        CorpusError: it cannot be opened as PDF.
+    """
     import pypdfium2
     from pypdfium2 import raw
 
@@ -137,27 +167,35 @@ def parse(data: bytes, limits: Limits) -> ParsedText:
             "name. Save it anew."
         ) from error
     try:
-        n_pages = len(document)
-        pages = [_read(document, i) for i in range(min(n_pages, limits.pages))]
-        outline = _outline(document)
+        yield document
     finally:
         document.close()
-    lacking = [page for page in pages if page.lack]
-    if lacking and not any(page.rows for page in pages):
-        where = f"{len(lacking)} of its {n_pages} pages"
-        if len(lacking) == n_pages:
+
+
+def missing(
+    data: bytes, n_pages: int, limits: Limits, lacks: Mapping[int, str], has_text: bool
+) -> str | None:
+    """What of a document is not read; `lacks` says of pages, by number, why they have no text.
+
+    Raises:
+        Refused: needs_ocr, if nothing is read.
+    """
+    numbers = sorted(lacks)
+    if lacks and not has_text:
+        where = f"{len(lacks)} of its {n_pages} pages"
+        if len(lacks) == n_pages:
             where = f"all of its {n_pages} pages" if n_pages > 1 else "its only page"
         raise Refused(
             "needs_ocr",
-            f"{lacking[0].lack}, on {where}",
+            f"{lacks[numbers[0]]}, on {where}",
             "Add a text layer with an OCR program (for example ocrmypdf), or exclude it.",
         )
-    missing = [f"page {_ranges([p.number for p in lacking])}: {lacking[0].lack}"] if lacking else []
+    found = [f"page {_ranges(numbers)}: {lacks[numbers[0]]}"] if lacks else []
     if n_pages > limits.pages:
-        missing.append(f"only {limits.pages:,} of {n_pages:,} pages are read (parsing.pages)")
+        found.append(f"only {limits.pages:,} of {n_pages:,} pages are read (parsing.pages)")
     if b"%%EOF" not in data[-2048:]:
-        missing.append("the file is cut short; what could be recovered is read")
-    return _written(pages, outline, "; ".join(missing) or None)
+        found.append("the file is cut short; what could be recovered is read")
+    return "; ".join(found) or None
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -195,6 +233,8 @@ def _read(document: Any, index: int) -> _Page:
             read.lack = "fonts that do not say which letters they show"
         if n_ink and read.lack in (None, _PICTURE):
             read.rows = _merged(_rows(glyphs, read.number))
+            for grid in grids(page) if read.rows and not page.get_rotation() else ():
+                read.rows = _gridded(read.rows, grid)
         return read
     finally:
         text_page.close()
@@ -202,6 +242,20 @@ def _read(document: Any, index: int) -> _Page:
 
 
 _PICTURE = "pictures of text"
+
+
+def page_lacks(document: Any, number: int) -> str | None:
+    """Why the page of this number has no text, though it shows something."""
+    import pypdfium2
+
+    try:
+        page = document[number - 1]
+    except pypdfium2.PdfiumError:
+        return "damaged"
+    try:
+        return _shows(page)
+    finally:
+        page.close()
 
 
 def _shows(page: Any) -> str | None:
@@ -356,6 +410,44 @@ def _merged(rows: Iterator[_Row]) -> list[_Row]:
     return merged
 
 
+def _gridded(rows: list[_Row], grid: Grid) -> list[_Row]:
+    """The rows, those in a ruled table together where the first of them stands; as they are, if
+    the lines are those of no table."""
+    inside, around, position = list[_Row](), list[_Row](), 0
+    for row in rows:
+        is_in = [row.flat and row.grid is None and _cell_of(w, row, grid) for w in row.words]
+        parts = [[w for w, i in zip(row.words, is_in, strict=True) if bool(i) == k] for k in (1, 0)]
+        if parts[0]:
+            position = position if inside else len(around)
+            inside.append(replace(row, words=parts[0], grid=grid))
+        if parts[1]:
+            around.append(replace(row, words=parts[1]) if parts[0] else row)
+    if not _is_table(inside, grid):
+        return rows
+    return [*around[:position], *inside, *around[position:]]
+
+
+def _cell_of(word: _Word, row: _Row, grid: Grid) -> tuple[int, int] | None:
+    return grid.place((word.left + word.right) / 2, row.y + 0.3 * row.style.size)
+
+
+def _is_table(rows: Sequence[_Row], grid: Grid) -> bool:
+    """Whether the text between these lines is that of cells."""
+    cells = {cell for row in rows for w in row.words if (cell := _cell_of(w, row, grid))}
+    if len({row for row, _ in cells}) < 2 or len({column for _, column in cells}) < 2:
+        return False
+    words = [(w, row) for row in rows for w in row.words]
+    n_cut = sum(grid.cuts(w.left, w.right, row.y + 0.3 * row.style.size) for w, row in words)
+    baselines = Counter(cell[0] for cell in {(_cell_of(r.words[0], r, grid), r.y) for r in rows})
+    return (
+        len(cells) >= FILLED_SHARE * grid.n_cells()
+        and grid.n_cells() >= APART_SHARE * grid.n_rows * grid.n_columns
+        and n_cut <= CUT_SHARE * len(words)
+        # Lines around the header and the whole only say nothing of the rows between them.
+        and (grid.n_rows > 2 or max(baselines.values()) < ROWS_IN_A_CELL)
+    )
+
+
 def _outline(document: Any) -> dict[tuple[int, str], int]:
     """The levels of the titles that the outline names: by page and title."""
     levels: dict[tuple[int, str], int] = {}
@@ -487,7 +579,7 @@ class _Layout:
             if row.furniture:
                 self.writer.paragraph(row.text, "furniture", page=row.page)
                 position += 1
-            elif n_rows := self._table(position) or self._code(position):
+            elif n_rows := self._ruled(position) or self._table(position) or self._code(position):
                 position += n_rows
             else:
                 block, furniture, position = self._gathered(position)
@@ -516,7 +608,7 @@ class _Layout:
     def _continues(self, block: Sequence[_Row], at: int) -> bool:
         """Whether row `at` goes on with the block of these rows."""
         opening, before, row = block[0], block[-1], self.rows[at]
-        if row.flat != before.flat or row.page > before.page + 1:
+        if row.flat != before.flat or row.page > before.page + 1 or row.grid:
             return False
         is_over = row.page != before.page
         if before.hyphen:
@@ -525,7 +617,7 @@ class _Layout:
             0.9 <= row.style.size / (before.style.size or 1) <= 1.1
         ):
             return False
-        if _MARKER.match(row.text) or _CAPTION.match(row.text) or _LEADER.search(before.text):
+        if _MARKER.match(row.text) or _CAPTION.match(row.text) or _is_contents_entry(before.text):
             return False
         if len(row.cells()) > 1 and self._table(at, write=False):
             return False
@@ -583,7 +675,7 @@ class _Layout:
             len(text) > MAX_HEADING_CHARS
             or len(rows) > 3
             or not _TITLE_WORD.search(text)
-            or _LEADER.search(text)
+            or _is_contents_entry(text)
         ):
             return 0
         if named := self.outline.get((rows[0].page, _plain(text))):
@@ -636,7 +728,7 @@ class _Layout:
     def _table(self, position: int, *, write: bool = True) -> int:
         """Write the table, or the columns, that begin here; how many rows they take, 0 for none."""
         first = self.rows[position]
-        if len(first.cells()) < 2 or _LEADER.search(first.text):
+        if len(first.cells()) < 2 or _is_contents_entry(first.text):
             return 0
         grid, columns, heads, n_rows = self._grid(position)
         full = [line for line in grid if sum(map(bool, line)) > 1]
@@ -644,33 +736,116 @@ class _Layout:
             return 0
         if not write:
             return n_rows
-        page, rows = first.page, self.rows[position : position + n_rows]
-        texts = [[" ".join(w.text for w in cell) for cell in line] for line in grid]
+        rows = self.rows[position : position + n_rows]
+        texts = _texts(grid)
         if len(columns) == 2 and all(
             median(len(line[c]) for line in texts if line[c]) > 28 for c in (0, 1)
         ):
             self._columns(rows, columns)
             return n_rows
-        self.list_lefts = []
-        self.writer.table(texts, self._header_rows(heads, texts), page=page)
+        grid, columns, heads, n_rows = self._grid(position, over_pages=True)
+        self._write_table(_texts(grid), heads, self.rows[position : position + n_rows])
         return n_rows
 
+    def _ruled(self, position: int) -> int:
+        """Write the table between ruled lines that begins here, and say how many rows it takes."""
+        grid = self.rows[position].grid
+        if grid is None:
+            return 0
+        texts: list[list[str]] = []
+        heads: list[_Row] = []
+        after = at = position
+        while grid is not None:
+            after = at
+            while after < len(self.rows) and self.rows[after].grid is grid:
+                after += 1
+            lines, begun = self._cells([r for r in self.rows[at:after] if not r.furniture], grid)
+            texts, heads = texts + lines, heads + begun
+            at = self._body(after)
+            further = self.rows[at].grid if at < len(self.rows) else None
+            is_over = further is not None and self.rows[at].page == self.rows[after - 1].page + 1
+            grid = further if further and is_over and grid.is_aligned_with(further) else None
+        self._write_table(texts, heads, self.rows[position:after])
+        return after - position
+
+    def _body(self, at: int) -> int:
+        """The next row, from this one on, that is no furniture."""
+        while at < len(self.rows) and self.rows[at].furniture:
+            at += 1
+        return at
+
+    def _cells(self, rows: Sequence[_Row], grid: Grid) -> tuple[list[list[str]], list[_Row]]:
+        """The text of each cell of the lines that have any, and the row that each begins with."""
+        parts: dict[tuple[int, int], list[_Row]] = defaultdict(list)
+        for row in rows:
+            own: dict[tuple[int, int], list[_Word]] = defaultdict(list)
+            for word in row.words:
+                own[_cell_of(word, row, grid) or (0, 0)].append(word)
+            for cell, words in own.items():
+                is_last = words[-1] is row.words[-1]
+                parts[cell].append(replace(row, words=words, hyphen=row.hyphen and is_last))
+        texts = {cell: self._joined(found) for cell, found in parts.items()}
+        lines, heads = [], []
+        for number in range(grid.n_rows):
+            cells = [grid.cell(number, column) for column in range(grid.n_columns)]
+            if begun := next((parts[cell] for cell in cells if cell in parts), None):
+                lines.append([texts.get(cell, "") for cell in cells])
+                heads.append(begun[0])
+        return lines, heads
+
+    def _write_table(
+        self, texts: Sequence[Sequence[str]], heads: Sequence[_Row], rows: Sequence[_Row]
+    ) -> None:
+        """`heads` is the row that each line begins with; a header that each page repeats is written
+        once, and the furniture of the pages that the table runs over after it."""
+        turns = [n for n, (a, b) in enumerate(pairwise(heads), 1) if a.page != b.page]
+        n_header = self._header_rows(heads, texts)
+        while 0 < n_header < len(texts) - 1 and any(
+            above and above == below
+            for above, below in zip(texts[n_header - 1], texts[n_header], strict=True)
+            if heads[n_header].grid
+        ):
+            n_header += 1  # a cell of the header reaches down
+        if not n_header and turns and all(texts[turn] == texts[0] for turn in turns):
+            n_header = 1
+        repeated = {
+            turn + n
+            for turn in turns
+            if texts[turn : turn + n_header] == texts[:n_header]
+            for n in range(n_header)
+        }
+        self.list_lefts = []
+        body = [row for row in rows if not row.furniture]
+        kept = [line for number, line in enumerate(texts) if number not in repeated]
+        self.writer.table(kept, n_header, **_pages(body))
+        for row in rows:
+            if row.furniture:
+                self.writer.paragraph(row.text, "furniture", page=row.page)
+
     def _grid(
-        self, position: int
+        self, position: int, *, over_pages: bool = False
     ) -> tuple[list[list[list[_Word]]], list[tuple[float, float]], list[_Row], int]:
         """Cells by row and column, the columns' edges, the row of text that each row begins with,
-        and how many rows of text that is."""
+        and how many rows that is, with the furniture of the pages that it runs over."""
         first = self.rows[position]
         columns = [_edges(cell) for cell in first.cells()]
         lines = [dict(enumerate(first.cells()))]
         heads = [first]
-        n_rows = 1
-        for before, row in zip(self.rows[position:], self.rows[position + 1 :], strict=False):
+        n_rows, before, at = 1, first, position
+        while (at := self._body(at + 1) if over_pages else at + 1) < len(self.rows):
+            row = self.rows[at]
             step, size = before.y - row.y, max(row.style.size, 1)
-            if row.furniture or row.page != first.page or not row.flat or not 0 < step < 3 * size:
+            if row.furniture or row.grid or not row.flat:
                 break
+            if is_over := over_pages and row.page == before.page + 1:
+                if row.style not in (before.style, first.style) or len(row.cells()) < 2:
+                    break
+            elif row.page != before.page or not 0 < step < 3 * size:
+                break
+            known = len(columns)
             placed = _placed(row.cells(), columns)
-            if placed is None:
+            if placed is None or (is_over and len(columns) > known):
+                del columns[known:]
                 break
             if len(placed) == 1:
                 ((column, words),) = placed.items()
@@ -693,7 +868,7 @@ class _Layout:
             for column, words in placed.items():
                 left, right = _edges(words)
                 columns[column] = min(columns[column][0], left), max(columns[column][1], right)
-            n_rows += 1
+            n_rows, before = at - position + 1, row
         order = sorted(range(len(columns)), key=lambda column: columns[column])
         grid = [[line.get(column, []) for column in order] for line in lines]
         return grid, [columns[column] for column in order], heads, n_rows
@@ -722,8 +897,24 @@ class _Layout:
         if 0 < n_bold < len(heads):
             return n_bold
         below = [cell for line in texts[1:] for cell in line if cell]
-        numbers = sum(1 for cell in below if _NUMBER.search(cell))
-        return int(not any(map(_NUMBER.search, texts[0])) and 3 * numbers >= len(below))
+        for is_number in (_NUMBER.search, _AMOUNT.fullmatch):
+            if not any(map(is_number, texts[0])):
+                return int(3 * sum(map(bool, map(is_number, below))) >= len(below))
+        return 0
+
+
+def _texts(grid: Sequence[Sequence[Sequence[_Word]]]) -> list[list[str]]:
+    return [[" ".join(word.text for word in cell) for cell in line] for line in grid]
+
+
+def _is_contents_entry(text: str) -> bool:
+    """
+    >>> _is_contents_entry("2.1 Fees . . . . . xiv"), _is_contents_entry("See 2.1 ... 14")
+    (True, False)
+    """
+    title = text.rstrip().rstrip("0123456789ivxlc")
+    leader = title.rstrip()[-8:].replace(" ", "")
+    return title != text.rstrip() and leader.endswith("....")
 
 
 def _pages(rows: Sequence[_Row]) -> dict[str, int]:

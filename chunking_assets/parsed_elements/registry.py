@@ -15,6 +15,7 @@ from chunking_assets.parsed_elements import (
     archive,
     decoding,
     delimited,
+    docling_pdf,
     docx,
     email_message,
     epub,
@@ -39,6 +40,7 @@ from chunking_assets.parsed_elements import (
 from chunking_assets.parsed_elements.document import ParsedText, Refused
 from chunking_assets.parsed_elements.limits import Limits
 from chunking_assets.raw_documents import media_type as detection
+from chunking_assets.raw_documents.media_type import PDF, PDF_LAYOUTS
 
 
 class _Described(Protocol):
@@ -72,7 +74,7 @@ class Parser(_Described, Protocol):
 class BoundedParser(_Described, Protocol):
     """A parser of a binary format: it always runs under `guard`, and is told its limits.
 
-    `LIBRARIES` outside the core are those of the extra `office`.
+    `LIBRARIES` outside the core are those of the extra `office`, or of the one in `EXTRAS`.
     """
 
     def parse(self, data: bytes, limits: Limits) -> ParsedText:
@@ -84,11 +86,23 @@ class BoundedParser(_Described, Protocol):
         """
 
 
+class ModelParser(BoundedParser, Protocol):
+    """One that reads with models: a process of its own loads them before the first file."""
+
+    def prepare(self) -> None: ...
+
+    def models_version(self) -> str:
+        """Another one for other models."""
+
+
 _OPENXML = "application/vnd.openxmlformats-officedocument"
 _OPENDOCUMENT = "application/vnd.oasis.opendocument"
 
+MODELS: dict[str, ModelParser] = {PDF_LAYOUTS["docling"]: docling_pdf}
+EXTRAS = {PDF_LAYOUTS["docling"]: "docling"}
 BOUNDED: dict[str, BoundedParser] = {
-    "application/pdf": pdf,
+    PDF: pdf,
+    **MODELS,
     f"{_OPENXML}.wordprocessingml.document": docx,
     f"{_OPENXML}.presentationml.presentation": pptx,
     f"{_OPENXML}.spreadsheetml.sheet": xlsx,
@@ -132,7 +146,9 @@ _TEXT: dict[str, Parser] = {
 }
 PARSERS: dict[str, Parser | BoundedParser] = {**_TEXT, **_CODE, **BOUNDED}
 
-GUARDED = {*_CODE, *BOUNDED}
+_PAGES = {"text/html", "message/rfc822", "application/x-ipynb+json"}
+"""What is, or may hold, a web page."""
+GUARDED = {*_CODE, *_PAGES, *BOUNDED}
 """What is parsed by native code that a hostile file can take down: see `guard`."""
 
 
@@ -147,8 +163,14 @@ def read(data: bytes, media_type: str, limits: Limits) -> ParsedText:
         raise Refused(
             "unsupported",
             f"{media_type} is read with the package {error.name}, which is not installed",
-            "Install it with pip install 'chunking-assets[office]'.",
+            f"Install it with pip install 'chunking-assets[{EXTRAS.get(media_type, 'office')}]'.",
         ) from error
+
+
+def prepare(media_type: str) -> None:
+    """Load what reading any file of this media type takes, if that is much."""
+    if media_type in MODELS:
+        MODELS[media_type].prepare()
 
 
 def parser_name(parser: _Described) -> str:
@@ -164,6 +186,10 @@ def parser_fingerprint(media_type: str) -> str:
     versions = [parser.VERSION, decoding.VERSION, detection.VERSION, language.VERSION]
     if media_type in BOUNDED:
         versions.append(archive.VERSION)
+    if media_type in MODELS:
+        return digest(
+            "parser", parser_name(parser), versions, libraries, MODELS[media_type].models_version()
+        )
     return digest("parser", parser_name(parser), versions, libraries)
 
 

@@ -51,7 +51,7 @@ _NAME_FIELDS = ("name", "left", "property", "declarator")
 _BODIES = {"function_body", "procedure_body", "column_definitions", "struct_type", "interface_type"}
 """Bodies that are no field of their definition, and begin with more than a brace."""
 _QUOTES = re.compile(r"[\"'`\[\]]")
-_RECEIVER = re.compile(r"(\w+)\s*(?:\[.*\])?\s*,?\s*\)$", re.DOTALL)
+_WORD = re.compile(r"\w+")
 
 
 class _NoGrammar(CorpusError):
@@ -350,8 +350,8 @@ class _Walk:
     def receiver(self, method: "Node") -> Iterator[str]:
         """The type a method of Go belongs to."""
         receiver = method.child_by_field_name("receiver")
-        if receiver is not None and (found := _RECEIVER.search(self.text(receiver))):
-            yield found[1]
+        if receiver is not None:  # `(s *Server[K, V])`
+            yield from _WORD.findall(self.text(receiver).partition("[")[0])[-1:]
 
     def declared(self, node: "Node") -> Iterator[str]:
         """What a declarator of C or C++ declares, `A::f` in two parts; another name as it is."""

@@ -15,11 +15,14 @@ VERSION = 5
 
 BINARY = "application/octet-stream"
 TEXT = "text/plain"
+PDF = "application/pdf"
+PDF_LAYOUTS = {"docling": f"{PDF};layout=docling"}
+"""How a PDF is read where a collection says by which layout models, by their name."""
 LFS_POINTER = "application/vnd.git-lfs.pointer"
 """What git-lfs leaves in place of a file that it has not fetched; the name is our own."""
 
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"%PDF-", "application/pdf"),
+    (b"%PDF-", PDF),
     (b"{\\rtf", "application/rtf"),
     (b"\x1f\x8b", "application/gzip"),
     (b"BZh", "application/x-bzip2"),

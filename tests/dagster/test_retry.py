@@ -2,9 +2,10 @@
 
 import dagster as dg
 import pytest
+from parser_process import kill_once_given_a_file, waiting
 
-from chunking_assets.parsed_elements import build
-from chunking_assets.parsed_elements.parse import ParsedDocument
+from chunking_assets.parsed_elements import build, guard
+from chunking_assets.parsed_elements.parse import ParsedDocument, parse_document
 
 
 @pytest.fixture
@@ -90,3 +91,22 @@ def test_a_build_that_ended_before_its_stamp_is_redone_though_its_input_is_as_it
     corpus.materialize("parsed_elements")
     rows = corpus.workspace.table("documents").read("docs", ["doc_id", "text"])
     assert dict(rows.iter_rows())["docs/1.md"] == before
+
+
+def test_a_parser_killed_amid_a_file_costs_the_run_that_file_only(corpus, schedule):
+    """The process is a real one, and so is its death."""
+    corpus.write("docs/a.eml", "From: Ana\nSubject: Fees\n\nNone.\n")
+    corpus.write("docs/b.html", "<h1>Fees</h1>")
+    guard.close()
+    parse_document(b"<p>a", "a.html", "text/html")
+    killer = kill_once_given_a_file(waiting())
+    corpus.materialize("parsed_elements")
+    killer.join()
+    found = statuses(corpus, "docs")
+    assert found.pop("docs/a.eml") == "crashed"
+    assert {*found.values(), *statuses(corpus, "notes").values()} == {"ok"}
+    assert corpus.latest("parsed_elements", "docs").metadata["documents_failed"].value == 1
+    (request,) = tick(corpus, schedule).run_requests
+    job = corpus.defs.get_repository_def().get_job(schedule.job_name)
+    assert job.execute_in_process(instance=corpus.instance, tags=request.tags).success
+    assert {*statuses(corpus, "docs").values()} == {"ok"}

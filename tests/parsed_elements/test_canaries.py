@@ -17,6 +17,7 @@ from written_files import (
     column,
     docx,
     epub,
+    grid,
     odt,
     p,
     pdf,
@@ -31,7 +32,7 @@ from written_files import (
 from chunking_assets.parsed_elements.build import HEAD_BYTES
 from chunking_assets.parsed_elements.document import Element
 from chunking_assets.parsed_elements.parse import STATUSES, parse_document
-from chunking_assets.parsed_elements.registry import PARSERS
+from chunking_assets.parsed_elements.registry import MODELS, PARSERS
 from chunking_assets.raw_documents.media_type import OLE2, media_type
 
 LINES = [
@@ -1235,6 +1236,70 @@ CANARIES = [
         ],
     ),
     Canary(
+        "cells of several lines are rows of their own, though lines are ruled between the rows",
+        "ruled.pdf",
+        pdf(
+            [
+                [
+                    (76, 680, 10, "F2", "Card"),
+                    (226, 680, 10, "F2", "What it costs"),
+                    (76, 660, 10, "F1", "Visa"),
+                    (226, 660, 10, "F1", "one per cent of what is"),
+                    (226, 648, 10, "F1", "paid, and no less than"),
+                    (226, 636, 10, "F1", "ten cents"),
+                    (76, 616, 10, "F1", "Amex"),
+                    (226, 616, 10, "F1", "two per cent"),
+                ]
+            ],
+            ruled={1: grid([72, 222, 372], [694, 674, 630, 610])},
+        ),
+        "ok",
+        [
+            (
+                "table",
+                "| Card | What it costs |\n| --- | --- |\n"
+                "| Visa | one per cent of what is paid, and no less than ten cents |\n"
+                "| Amex | two per cent |",
+                "",
+                {"header": "| Card | What it costs |\n| --- | --- |\n", "page": 1},
+            ),
+        ],
+    ),
+    Canary(
+        "what goes on of a table on the next page has no header",
+        "long_table.pdf",
+        pdf(
+            [
+                [
+                    (72, 90, 10, "F2", "Country"),
+                    (222, 90, 10, "F2", "Fee"),
+                    (72, 76, 10, "F1", "France"),
+                    (222, 76, 10, "F1", "4.90"),
+                ],
+                [
+                    (72, 740, 10, "F1", "Brazil"),
+                    (222, 740, 10, "F1", "19.00"),
+                    (72, 726, 10, "F1", "Chile"),
+                    (222, 726, 10, "F1", "21.00"),
+                ],
+            ],
+            ruled={
+                1: grid([72, 222, 372], [104, 86, 72]),
+                2: grid([72, 222, 372], [754, 736, 722]),
+            },
+        ),
+        "ok",
+        [
+            (
+                "table",
+                "| Country | Fee |\n| --- | --- |\n| France | 4.90 |\n| Brazil | 19.00 |\n"
+                "| Chile | 21.00 |",
+                "",
+                {"header": "| Country | Fee |\n| --- | --- |\n", "page": 1, "page_end": 2},
+            ),
+        ],
+    ),
+    Canary(
         "a hyphen at a line's end cuts a word",
         "hyphen.pdf",
         pdf([column(["The reimburse-", "ment of Jean-", "Luc was late again this year."])]),
@@ -1654,7 +1719,7 @@ def _told(text: str, element: Element) -> tuple[str, str, str, dict[str, object]
 
 def test_there_are_documents_for_each_parser_and_status():
     types = {media_type(c.content()[:HEAD_BYTES], c.file) for c in CANARIES if c.data is not bomb}
-    assert types >= PARSERS.keys()
+    assert types >= PARSERS.keys() - MODELS.keys()
     # What ends a reader has tests of its own, beside `guard`; what cannot be opened, beside `build`.
     elsewhere = {"timeout", "crashed", "too_large", "unreadable", "refused"}
     assert {canary.status for canary in CANARIES} == STATUSES.keys() - elsewhere

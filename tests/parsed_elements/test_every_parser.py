@@ -2,8 +2,13 @@
 
 import codecs
 import json
+import pkgutil
+import re
+import string
 import sys
+import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -11,6 +16,7 @@ from typing import Any
 import pytest
 from written_files import column, docx, epub, odt, p, pdf, pptx, shape, tbl, xlsx
 
+from chunking_assets import parsed_elements
 from chunking_assets.parsed_elements.build import HEAD_BYTES
 from chunking_assets.parsed_elements.decoding import decode, storable
 from chunking_assets.parsed_elements.parse import (
@@ -144,8 +150,9 @@ def test_real_files_are_covered_and_what_they_say_is_kept():
     assert read > 100
 
 
-# Linear: the lines of Python that run are counted, which no other load on the machine changes.
-# What runs inside regular expressions and libraries is timed by `benchmarks.parsing --growth`.
+# Linear: the lines of Python that run are counted, which no other load on the machine changes. What
+# runs inside of regular expressions is timed, and 16 times the text tells 16 times from 256 times the
+# work on any machine. Libraries are timed by `benchmarks.parsing --growth`.
 
 SHAPES: dict[str, Callable[[int], str]] = {
     "newlines": lambda n: "a" + "\n" * n + "b",
@@ -192,3 +199,53 @@ def test_twice_the_text_takes_twice_the_steps(kind: str):
     for name, text in SHAPES.items():
         once, twice = (_lines_run(parse, text(n).encode()) for n in (200, 400))
         assert twice < 2.6 * once + 400, (name, once, twice)
+
+
+PATTERNS = {
+    (module.name, name): pattern
+    for module in pkgutil.iter_modules(parsed_elements.__path__)
+    if module.name != "__main__"
+    for name, pattern in vars(import_module(f"{parsed_elements.__name__}.{module.name}")).items()
+    if isinstance(pattern, re.Pattern)
+}
+SHORT = {
+    ("html", "_FURNITURE_NAME"), ("html", "_CALLOUT_NAME"), ("html", "_SECTION_NAME"),
+    ("markdown", "_HEADING_ID"),
+}  # fmt: skip
+"""Only asked of names of at most 100 characters, and of titles cut to 400."""
+RUNS = [
+    *string.punctuation, "a", "1", "A", " ", "\n", "\t", "é", "a ", "a\n", "a.", "a-", "a_", "a=", "a: ",
+    "1.", "1,", ". ", "- ", "# ", "* ", '"a', "<a", "[a", "&a", "](", "//", "/*", "|a", "<!--", " \n",
+]  # fmt: skip
+
+
+def _uses() -> Iterator[tuple[str, str, str]]:
+    """Each pattern of the parsers, and how it is asked."""
+    for module, name in PATTERNS:
+        source = Path(parsed_elements.__path__[0], f"{module}.py").read_text(encoding="utf-8")
+        used = set(re.findall(rf"\b{name}\.(match|fullmatch|search|sub|split|find\w+)\b", source))
+        yield from ((module, name, how) for how in sorted(used))
+
+
+def _seconds(pattern: re.Pattern[Any], how: str, text: str) -> float:
+    ask = getattr(pattern, how if how in ("match", "fullmatch", "search") else "findall")
+    shown = text.encode() if isinstance(pattern.pattern, bytes) else text
+    started = time.process_time()
+    ask(shown)
+    return time.process_time() - started
+
+
+def test_no_regular_expression_is_slower_than_its_text_is_long():
+    uses = [use for use in _uses() if use[:2] not in SHORT]
+    assert len(uses) > 50
+    slow = []
+    for module, name, how in uses:
+        pattern = PATTERNS[module, name]
+        for run in RUNS:
+            once, often = (run * (n // len(run)) + "\x01" for n in (500, 8000))
+            least = 64 * max(_seconds(pattern, how, once), 1e-4)
+            # What looks slow is looked at again: the machine may have been.
+            if all(_seconds(pattern, how, often) > least for _ in range(4)):
+                slow.append((module, name, how, run))
+                break
+    assert slow == []

@@ -11,7 +11,8 @@ from threading import Thread
 
 import polars as pl
 import pytest
-from written_files import column, docx, p, pdf
+from parser_process import kill_once_given_a_file, waiting
+from written_files import column, docx, p, pdf, xlsx
 
 from chunking_assets.parsed_elements import guard
 from chunking_assets.parsed_elements.build import (
@@ -30,7 +31,7 @@ PAGE = pdf([column(["Refunds take five working days to arrive."])])
 
 
 @pytest.fixture(autouse=True)
-def _own_reader() -> Iterator[None]:
+def _own_waiting() -> Iterator[None]:
     guard.close()
     yield
     guard.close()
@@ -40,17 +41,12 @@ def parse(data: bytes, limits: Limits | None = None, kind: str = PDF) -> ParsedD
     return parse_document(data, "a.pdf", kind, limits or Limits())
 
 
-def reader() -> int:
-    """The process that waits for the next file."""
-    return guard._idle[os.getpid()][-1].process.pid
-
-
 def test_one_warm_process_reads_file_after_file():
     assert parse(PAGE).status == "ok"
-    first = reader()
+    first = waiting()
     assert parse(b"{\\rtf1 Hello}", kind="application/rtf").status == "ok"
     assert parse(b"package a\n", kind="text/x-go").status == "ok"
-    assert reader() == first
+    assert waiting() == first
 
 
 def test_text_starts_no_process():
@@ -60,7 +56,7 @@ def test_text_starts_no_process():
 
 def test_a_hang_ends_as_timeout_and_the_next_file_is_read():
     parse(PAGE)
-    os.kill(reader(), signal.SIGSTOP)
+    os.kill(waiting(), signal.SIGSTOP)
     hung = parse(PAGE, Limits(seconds=0.1))
     assert (hung.status, hung.text) == ("timeout", "")
     assert "parsing.seconds" in (hung.cure or "")
@@ -70,7 +66,7 @@ def test_a_hang_ends_as_timeout_and_the_next_file_is_read():
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
 def test_a_death_amid_a_file_is_a_crash_of_that_file(number: signal.Signals):
     parse(PAGE)
-    killer = _kill_once_taken(reader(), number)
+    killer = kill_once_given_a_file(waiting(), number)
     dead = parse(PAGE)
     killer.join()
     assert dead.status == "crashed"
@@ -83,27 +79,27 @@ def test_a_crash_is_none_of_memory_however_much_the_one_that_asks_holds():
     ballast = b"x" * 700_000_000
     parse(PAGE)
     del ballast
-    killer = _kill_once_taken(reader(), signal.SIGKILL)
+    killer = kill_once_given_a_file(waiting())
     assert parse(PAGE).status == "crashed"
     killer.join()
 
 
 def test_a_process_that_died_idle_is_no_files_fault():
     parse(PAGE)
-    os.kill(reader(), signal.SIGKILL)
-    os.waitid(os.P_PID, reader(), os.WEXITED | os.WNOWAIT)
+    os.kill(waiting(), signal.SIGKILL)
+    os.waitid(os.P_PID, waiting(), os.WEXITED | os.WNOWAIT)
     assert parse(PAGE).status == "ok"
 
 
 def test_a_file_that_eats_memory_is_too_large_and_leaves_no_process_behind():
     greedy = docx(p("word ") * 100_000)
     parse(PAGE)
-    before = reader()
+    before = waiting()
     result = parse(greedy, Limits(memory_mb=20), DOCX)
     assert result.status == "too_large"
     assert "memory" in (result.error or "")
     assert parse(PAGE).status == "ok"
-    assert reader() != before
+    assert waiting() != before
 
 
 def test_code_that_makes_its_grammar_eat_memory_is_too_large():
@@ -152,27 +148,60 @@ def test_a_killed_parent_leaves_no_process_behind(tmp_path: Path):
     os.close(ended)
 
 
-def test_a_crash_leaves_its_neighbours_complete_and_is_tried_again(tmp_path: Path):
+def mail(name: str) -> bytes:
+    return f"From: {name}\nSubject: Fees\n\nNone for {name}.\n".encode()
+
+
+KILLED = {
+    "pdf": lambda name: pdf([column([f"Everything about {name} on a page."])]),
+    "docx": lambda name: docx(p(name)),
+    "xlsx": lambda name: xlsx({"Sheet": [[name, 1]]}),
+    "eml": mail,
+    "html": lambda name: f"<h1>{name}</h1>".encode(),
+    "go": lambda name: f"package {name}\n".encode(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", KILLED)
+def test_a_crash_leaves_its_neighbours_complete_and_is_tried_again(tmp_path: Path, suffix: str):
     folder, workspace = tmp_path / "docs", Workspace(tmp_path / "home")
     folder.mkdir()
     for name in ("a", "b", "c"):
-        (folder / f"{name}.pdf").write_bytes(pdf([column([f"Everything about {name} on a page."])]))
+        (folder / f"{name}.{suffix}").write_bytes(KILLED[suffix](name))
     (folder / "d.md").write_text("# Notes")
     collection = Collection(path="docs", settle_seconds=0)
     killers = []
 
     def after(number: int, of: int) -> None:
         if number == 1:
-            killers.append(_kill_once_taken(reader(), signal.SIGKILL))
+            killers.append(kill_once_given_a_file(waiting()))
 
     update = update_documents(workspace, "docs", "docs", collection, tmp_path, progress=after)
     assert _statuses(workspace) == {
-        "docs/a.pdf": "ok", "docs/b.pdf": "crashed", "docs/c.pdf": "ok", "docs/d.md": "ok",
+        f"docs/a.{suffix}": "ok", f"docs/b.{suffix}": "crashed", f"docs/c.{suffix}": "ok",
+        "docs/d.md": "ok",
     }  # fmt: skip
-    assert update.failed == ("docs/b.pdf",)
-    update_documents(workspace, "docs", "docs", collection, tmp_path)
-    assert set(_statuses(workspace).values()) == {"ok"}
+    assert update.failed == (f"docs/b.{suffix}",)
+    assert has_documents_to_retry(workspace, "docs")
+    update = update_documents(workspace, "docs", "docs", collection, tmp_path)
+    assert (set(_statuses(workspace).values()), update.parsed) == ({"ok"}, 1)
     killers[0].join()
+
+
+def test_a_document_whose_parser_is_killed_is_served_as_it_was_until_it_is_read(tmp_path: Path):
+    folder, workspace = tmp_path / "docs", Workspace(tmp_path / "home")
+    folder.mkdir()
+    file, collection = folder / "a.eml", Collection(path="docs", settle_seconds=0)
+    file.write_bytes(mail("Ana"))
+    update_documents(workspace, "docs", "docs", collection, tmp_path)
+    file.write_bytes(mail("Bo"))
+    killer = kill_once_given_a_file(waiting())
+    update = update_documents(workspace, "docs", "docs", collection, tmp_path)
+    killer.join()
+    assert update.stale == ("docs/a.eml",)
+    assert "Ana" in _texts(workspace)
+    update_documents(workspace, "docs", "docs", collection, tmp_path)
+    assert "Bo" in _texts(workspace)
 
 
 def test_what_took_too_long_is_tried_again_by_the_next_run_and_what_is_damaged_is_not(
@@ -184,7 +213,7 @@ def test_what_took_too_long_is_tried_again_by_the_next_run_and_what_is_damaged_i
     (folder / "b.pdf").write_bytes(b"%PDF-1.7 and nothing else")
     collection, limits = Collection(path="docs", settle_seconds=0), Limits(seconds=5)
     parse(PAGE)
-    os.kill(reader(), signal.SIGSTOP)
+    os.kill(waiting(), signal.SIGSTOP)
     update_documents(workspace, "docs", "docs", collection, tmp_path, limits=limits)
     assert _statuses(workspace) == {"docs/a.pdf": "timeout", "docs/b.pdf": "failed"}
     assert has_documents_to_retry(workspace, "docs")
@@ -232,22 +261,13 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(tmp_path: Path
     assert "chunking-assets[office]" in shown
 
 
-def _kill_once_taken(pid: int, number: signal.Signals) -> Thread:
-    """Stop a waiting process, and kill it as soon as it was given a file."""
-    os.kill(pid, signal.SIGSTOP)
-
-    def kill() -> None:
-        while guard._idle.get(os.getpid()):
-            os.sched_yield()
-        os.kill(pid, number)
-        os.kill(pid, signal.SIGCONT)
-
-    thread = Thread(target=kill)
-    thread.start()
-    return thread
-
-
 def _statuses(workspace: Workspace) -> dict[str, str]:
     documents = workspace.table(DOCUMENTS).read("docs", ["doc_id", "status"])
     assert isinstance(documents, pl.DataFrame)
     return dict(documents.iter_rows())
+
+
+def _texts(workspace: Workspace) -> str:
+    documents = workspace.table(DOCUMENTS).read("docs", ["text"])
+    assert isinstance(documents, pl.DataFrame)
+    return " ".join(documents["text"])

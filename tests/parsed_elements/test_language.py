@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from small_corpus import SmallCorpus, write_corpus
@@ -117,6 +118,21 @@ def test_threads_agree():
     texts = list(PARALLEL_TEXT.values()) * 10
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(detect, texts)) == list(PARALLEL_TEXT) * 10
+
+
+def test_the_model_as_it_is_kept_is_that_of_the_wheel(tmp_path):
+    unpacked, kept = language._read(tmp_path), language._read(tmp_path)
+    (file,) = tmp_path.iterdir()
+    assert language._kept(file) is not None
+    for text in PARALLEL_TEXT.values():
+        assert kept.rank(text) == unpacked.rank(text)
+
+
+def test_a_damaged_copy_of_the_model_is_passed_over(tmp_path):
+    file = tmp_path / "kept.arrow"
+    language._keep(file, {"pc": np.arange(3)})
+    file.write_bytes(file.read_bytes()[:100])
+    assert language._kept(file) is None
 
 
 def test_it_is_silent_and_opens_no_connection():

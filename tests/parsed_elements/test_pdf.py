@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from written_files import Line, column, pdf
+from written_files import Line, Rule, column, grid, pdf
 
 from chunking_assets.parsed_elements.document import ParsedText, check_spans
 from chunking_assets.parsed_elements.limits import Limits
@@ -21,8 +21,8 @@ def shown(parsed: ParsedText | ParsedDocument) -> list[tuple[str, str]]:
     return [(e.kind, parsed.text[e.start : e.end]) for e in parsed.elements]
 
 
-def read(pages: list[list[Line]]) -> ParsedText:
-    parsed = parse(pdf(pages), Limits())
+def read(pages: list[list[Line]], ruled: dict[int, list[Rule]] | None = None) -> ParsedText:
+    parsed = parse(pdf(pages, ruled=ruled), Limits())
     check_spans(parsed)
     return parsed
 
@@ -103,6 +103,106 @@ def test_a_table_has_rows_columns_and_a_header():
     assert isinstance(header_end, int)
     assert parsed.text[header_end:].startswith("| France")
     assert [e.kind for e in parsed.elements] == ["paragraph", "table", "paragraph"]
+
+
+def placed(rows: list[list[str]], top: float = 650, leading: float = 20) -> list[Line]:
+    """Cells 100 apart from 76, below `top`; `first/second` is on two lines."""
+    return [
+        (76 + 100 * x, top - leading * y - 12 * n, 9, "F1", line)
+        for y, row in enumerate(rows)
+        for x, cell in enumerate(row)
+        for n, line in enumerate(cell.split("/"))
+        if line
+    ]
+
+
+def tables(parsed: ParsedText) -> list[list[str]]:
+    return [text.splitlines() for kind, text in shown(parsed) if kind == "table"]
+
+
+XS = [72, 172, 272, 372]
+
+
+def test_cells_are_those_between_ruled_lines_where_words_do_not_show_them():
+    """Two cells close to each other, a cell of two lines, an empty one."""
+    rows = [
+        ["Kind of card you hold", "Fee", "Note"],
+        ["Visa", "", "none/at all"],
+        ["", "2", ""],
+    ]
+    lines = placed(rows, leading=40)
+    parsed = read([[*column(LOREM), *lines]], {1: grid(XS, [665, 625, 585, 545])})
+    assert tables(parsed) == [
+        ["| Kind of card you hold | Fee | Note |", "| --- | --- | --- |",
+         "| Visa |  | none at all |", "|  | 2 |"],
+    ]  # fmt: skip
+    assert [e.kind for e in parsed.elements] == ["paragraph", "table"]
+
+
+def test_cells_without_a_line_between_them_are_one_and_its_text_stands_in_each_place():
+    rows = [["Country", "Fee", ""], ["", "low", "high"], ["France", "2", "9"], ["Italy", "3", "8"]]
+    ys = [665, 645, 625, 605, 585]
+    lines = [
+        line for line in grid(XS, ys) if line not in ((272, 585, 272, 665), (72, 645, 372, 645))
+    ]
+    lines += [(272, 585, 272, 645), (172, 645, 372, 645)]
+    parsed = read([placed(rows)], {1: lines})
+    assert tables(parsed) == [
+        ["| Country | Fee | Fee |", "| Country | low | high |", "| --- | --- | --- |",
+         "| France | 2 | 9 |", "| Italy | 3 | 8 |"],
+    ]  # fmt: skip
+
+
+def test_boxes_of_a_drawing_and_the_grid_of_a_chart_are_no_table():
+    for rows in ([["Start", "", ""], ["", "", "End"]], [["", "", ""], ["", "", ""]]):
+        page = [*placed(rows), *column(["Figure 1: How a refund is paid"], top=560)]
+        parsed = read([page], {1: grid(XS, [665, 645, 625])})
+        assert tables(parsed) == []
+
+
+def test_lines_around_whole_rows_leave_the_rows_to_their_words():
+    rows = [["Country", "Fee", "Days"], *([f"Land {n}", f"{n}.50", f"{n}"] for n in range(1, 6))]
+    parsed = read([placed(rows, leading=14)], {1: grid(XS, [665, 645, 570])})
+    assert len(tables(parsed)[0]) == 7
+    assert "| Land 5 | 5.50 | 5 |" in tables(parsed)[0]
+
+
+@pytest.mark.parametrize("is_ruled", [True, False])
+def test_a_table_that_runs_over_a_page_is_one_with_its_header_once(is_ruled: bool):
+    header = ["Country", "Fee", "Days"]
+    parts = [
+        [header, ["France", "4.90", "2"], ["Italy", "5.90", "3"]],
+        [header, ["Brazil", "19.00", "9"], ["Chile", "21.00", "8"]],
+    ]
+    pages = [
+        [(72, 770, 9, "F1", "Terms of service"), *placed(rows), (300, 30, 9, "F1", f"{n} of 3")]
+        for n, rows in enumerate(parts, 1)
+    ]
+    pages.append(
+        [(72, 770, 9, "F1", "Terms of service"), *column(LOREM), (300, 30, 9, "F1", "3 of 3")]
+    )
+    lines = grid(XS, [665, 645, 625, 605])
+    parsed = read(pages, {1: lines, 2: lines} if is_ruled else None)
+    (table,) = [e for e in parsed.elements if e.kind == "table"]
+    assert parsed.text[table.start : table.end].splitlines() == [
+        "| Country | Fee | Days |", "| --- | --- | --- |", "| France | 4.90 | 2 |",
+        "| Italy | 5.90 | 3 |", "| Brazil | 19.00 | 9 |", "| Chile | 21.00 | 8 |",
+    ]  # fmt: skip
+    header_end = table.attribute("header_end")
+    assert isinstance(header_end, int)
+    assert parsed.text[header_end:].startswith("| France")
+    assert (table.attribute("page"), table.attribute("page_end")) == (1, 2)
+    furniture = [e for e in parsed.elements if e.kind == "furniture"]
+    assert [e.attribute("page") for e in furniture] == [1, 1, 2, 2, 3, 3]
+
+
+def test_other_columns_on_the_next_page_are_another_table():
+    pages = [
+        placed([["Country", "Fee", "Days"], ["France", "4.90", "2"]]),
+        placed([["Card", "Limit"], ["Visa", "900"]]),
+    ]
+    lines = {1: grid(XS, [665, 645, 625]), 2: grid(XS[:3], [665, 645, 625])}
+    assert [len(table) for table in tables(read(pages, lines))] == [3, 3]
 
 
 def test_columns_that_come_row_by_row_are_not_spliced():
@@ -228,13 +328,21 @@ ROWS = st.lists(
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(ROWS, min_size=1, max_size=4), st.sampled_from([9, 14, 30]))
-def test_no_word_of_any_page_is_lost(pages: list[list[tuple[int, int, str, str]]], leading: int):
+@given(
+    st.lists(ROWS, min_size=1, max_size=4),
+    st.sampled_from([9, 14, 30]),
+    st.lists(st.integers(0, 500), max_size=5),
+    st.lists(st.integers(400, 800), max_size=6),
+)
+def test_no_word_of_any_page_is_lost(
+    pages: list[list[tuple[int, int, str, str]]], leading: int, xs: list[int], ys: list[int]
+):
     placed = [
         [(x, 780 - leading * n, size, font, text) for n, (x, size, font, text) in enumerate(rows)]
         for rows in pages
     ]
-    found = read(placed).text.replace("-", "").replace("\\|", "|")
+    lines = {1: grid(xs, ys), 2: grid(xs, ys)} if xs and ys else None
+    found = read(placed, lines).text.replace("-", "").replace("\\|", "|")
     for *_, text in (line for page in placed for line in page):
         for word in text.replace("-", "").split():
             assert word in found
