@@ -3,7 +3,8 @@
 A table partition is one `_manifest.json`, replaced atomically, that names its Parquet files; a
 file is written once under a name nobody else uses and never changed. A reader takes the file list
 from a manifest and never from a directory, so it sees the old content or the new, whole. Nothing
-is recorded before what it vouches for is on disk.
+is recorded before what it vouches for is on disk. Whether that is a folder or a bucket is said in
+`storage.py` alone.
 """
 
 import fcntl
@@ -11,9 +12,11 @@ import json
 import os
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -23,6 +26,18 @@ import polars as pl
 
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
+from chunking_assets.shared_cache import mark
+from chunking_assets.storage import (
+    Bucket,
+    Conflict,
+    Place,
+    StorageUnavailable,
+    Store,
+    StoredFile,
+    place_of,
+    store_of,
+)
+from chunking_assets.storage import write_atomically as write_atomically
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -38,26 +53,42 @@ once, so what bounds the memory of whoever goes through a table piece by piece."
 HISTORY = ("promotions", "tombstones", "builds", "costs")
 """Tables that say what happened, which nothing else remembers."""
 
+CACHES = "caches"
+"""The folder of what can be computed again."""
+
 WHOLE = "all"
 """The one partition of a table that is not partitioned."""
 
 
 class Workspace:
-    """One folder that holds everything derived from the documents."""
+    """One place that holds everything derived from the documents: a folder, or s3://bucket/prefix.
 
-    def __init__(self, root: Path) -> None:
-        self.root = Path(root)
+    `root` is the folder on this machine: the workspace itself, or, of a bucket, where its models,
+    caches, locks and pages are.
+    """
+
+    def __init__(self, place: Place | str) -> None:
+        self.place = place_of(place)
+        self.store: Store = store_of(self.place)
+        self.root = self.store.here
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Workspace, (self.place,)  # on another machine, the folder there
 
     def table(self, name: str) -> "Table":
-        return Table(self.root / "tables" / name, name)
+        return Table(self.store.below(f"tables/{name}"), name)
+
+    def tables(self) -> list["Table"]:
+        """Every table of which something is stored."""
+        return [self.table(name) for name in self.store.below("tables").folders()]
 
     @property
     def stamps(self) -> "Stamps":
-        return Stamps(self.root / "stamps")
+        return Stamps(self.store.below("stamps"))
 
     @property
-    def lance(self) -> Path:
-        return self.root / "lance"
+    def lance(self) -> Store:
+        return self.store.below("lance")
 
     @property
     def models(self) -> Path:
@@ -65,12 +96,19 @@ class Workspace:
 
     @property
     def caches(self) -> Path:
-        return self.root / "caches"
+        """On this machine; of a bucket, what it tells other machines is in `shared_cache.py`."""
+        if isinstance(self.place, Bucket):
+            mark(self.root, self.place)
+        return self.root / CACHES
 
     @property
     def eval_database(self) -> Path:
         """The published DuckDB file: a link to the newest build."""
         return self.root / "evals" / "evals.duckdb"
+
+    @property
+    def uploads_database(self) -> bool:
+        return isinstance(self.place, Bucket) and self.place.upload_database
 
     def record_declaration(self, section: str, name: str, declared: Mapping[str, object]) -> None:
         """Record a declaration at its first use, or check it against the record.
@@ -78,14 +116,16 @@ class Workspace:
         Raises:
             CorpusError: `name` was first used with another declaration. Nothing was written.
         """
-        file = self._declaration_file(section, name)
         self.check_declaration(section, name, declared)
-        if not file.exists():
-            write_atomically(file, _json(declared))
+        if self.declaration(section, name) is None:
+            try:
+                self.store.write_if_absent(self._declaration(section, name), _json(declared))
+            except Conflict:  # another machine was faster
+                self.check_declaration(section, name, declared)
 
     def check_declaration(self, section: str, name: str, declared: Mapping[str, object]) -> None:
         """As `record_declaration`, but writes nothing."""
-        recorded = _read_json(self._declaration_file(section, name))
+        recorded = self.declaration(section, name)
         current = json.loads(_json(declared))
         if recorded is None or recorded == current:
             return
@@ -100,16 +140,21 @@ class Workspace:
 
     def declaration(self, section: str, name: str) -> Mapping[str, Any] | None:
         """What was recorded of a declaration at its first use; None if it was never used."""
-        return _read_json(self._declaration_file(section, name))
+        key = self._declaration(section, name)
+        found = _read_json(self.store, key)
+        self.store.forget(key)  # it never changes: what another machine writes there is the same
+        return found
 
-    def _declaration_file(self, section: str, name: str) -> Path:
-        return self.root / "declarations" / section / f"{encode(name)}.json"
+    @staticmethod
+    def _declaration(section: str, name: str) -> str:
+        return f"declarations/{section}/{encode(name)}.json"
 
     @contextmanager
     def lock(self, name: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
         """Exclude other processes and threads of this machine from `name`; a crash releases it.
 
-        `waiting` is called if somebody else is inside.
+        Other machines are not kept out: a table of which something was read in here is replaced
+        only if it is still as it was read. `waiting` is called if somebody else is inside.
         """
         file = self.root / "locks" / f"{encode(name)}.lock"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +165,8 @@ class Workspace:
                 if waiting:
                     waiting()
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
+            with self.store.transaction():
+                yield
 
     @contextmanager
     def locks(self, names: Iterable[str]) -> Iterator[None]:
@@ -154,6 +200,8 @@ class Snapshot:
 
     table: str
     files: tuple[Path, ...]
+    place: str
+    """Of the first file, for who has to remove it."""
 
     def read(
         self, columns: Sequence[str] | None = None, where: pl.Expr | None = None
@@ -197,7 +245,7 @@ class Snapshot:
         cure = (
             "It is history and cannot be computed again: restore it from a copy."
             if self.table in HISTORY
-            else f"Remove its folder {self.files[0].parent} and run again: it will be rebuilt."
+            else f"Remove its folder {self.place} and run again: it will be rebuilt."
         )
         return CorpusError(f"table {self.table} cannot be read ({error}). {cure}")
 
@@ -224,15 +272,15 @@ def one_of(column: str, values: Iterable[str]) -> pl.Expr:
 class Table:
     """A partitioned table of immutable Parquet files."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self.folder, self.name = folder, name
+    def __init__(self, store: Store, name: str) -> None:
+        self.store, self.name = store, name
 
     def partitions(self) -> list[str]:
         """The partitions that have a manifest, sorted."""
-        return sorted(unquote(m.parent.name) for m in self.folder.glob(f"*/{MANIFEST}"))
+        return sorted(map(unquote, self.store.folders_with(MANIFEST)))
 
     def manifest(self, partition: str = WHOLE) -> Manifest | None:
-        content = _read_json(self._folder(partition) / MANIFEST)
+        content = _read_json(self.store, _manifest(partition))
         if content is None:
             return None
         return Manifest(**{**content, "files": tuple(content["files"])})
@@ -241,10 +289,10 @@ class Table:
         """The Parquet files of these partitions (all of them if None), from their manifests."""
         names = self.partitions() if partitions is None else partitions
         return [
-            self._folder(partition) / file
+            file
             for partition in names
             if (manifest := self.manifest(partition)) is not None
-            for file in manifest.files
+            for file in self.snapshot(manifest).files
         ]
 
     def read(self, partition: str = WHOLE, columns: list[str] | None = None) -> pl.DataFrame | None:
@@ -255,16 +303,19 @@ class Table:
         self, partitions: Iterable[str] | None = None, columns: list[str] | None = None
     ) -> pl.DataFrame | None:
         """The rows of several partitions (all of them if None), or None if there are none."""
-        names = None if partitions is None else list(partitions)
+        names = self.partitions() if partitions is None else list(partitions)
         files = self.files(names)
         if not all(file.exists() for file in files):
             files = self.files(names)  # replaced, and the grace over, since the manifest was read
-        return Snapshot(self.name, tuple(files)).read(columns) if files else None
+        return self._snapshot(names[0], files).read(columns) if files else None
 
     def snapshot(self, manifest: Manifest) -> Snapshot:
         """The rows a manifest of this table names."""
-        folder = self._folder(manifest.partition)
-        return Snapshot(self.name, tuple(folder / file for file in manifest.files))
+        keys = (_file(manifest.partition, file) for file in manifest.files)
+        return self._snapshot(manifest.partition, map(self.store.local, keys))
+
+    def _snapshot(self, partition: str, files: Iterable[Path]) -> Snapshot:
+        return Snapshot(self.name, tuple(files), f"{self.store.uri}/{encode(partition)}")
 
     def replace(
         self,
@@ -288,36 +339,60 @@ class Table:
         return Replacement(self, schema, partition)
 
     def append(self, rows: pl.DataFrame, partition: str = WHOLE) -> Manifest:
-        """Add `rows` to a partition that only grows, such as a log of events."""
-        before = self.read(partition)
-        whole = rows if before is None else pl.concat([before, rows], how="diagonal_relaxed")
-        return self.replace(whole, partition, version=uuid.uuid4().hex)
+        """Add `rows` to a partition that only grows, such as a log of events.
+
+        What another machine adds meanwhile is kept.
+
+        Raises:
+            Conflict: it was added after the partition was read under the lock that is held, so
+                that `rows` may not know of it.
+        """
+        with self.store.transaction():
+            rests_on_it = self.store.has_read(_manifest(partition))
+            while True:
+                before = self.read(partition)
+                whole = (
+                    rows if before is None else pl.concat([before, rows], how="diagonal_relaxed")
+                )
+                try:
+                    return self.replace(whole, partition, version=uuid.uuid4().hex)
+                except Conflict:
+                    if rests_on_it:
+                        raise
+                    self.forget(partition)
+
+    def forget(self, partition: str) -> None:
+        """Let what is written next rest on what is read next, and not on what was read before."""
+        self.store.forget(_manifest(partition))
 
     def remove(self, partition: str = WHOLE) -> None:
         """Forget a partition; its files go with it."""
-        folder = self._folder(partition)
-        (folder / MANIFEST).unlink(missing_ok=True)
-        for file in folder.glob("*"):
-            file.unlink()
-        if folder.exists():
-            folder.rmdir()
+        self.store.delete([_manifest(partition)])
+        self.store.delete_below(encode(partition))
 
     def damage(self, partition: str = WHOLE) -> str | None:
         """What is wrong with the files of a partition, told from their last bytes; None if nothing
-        is, or it was never written."""
+        is, or it was never written.
+
+        Raises:
+            StorageUnavailable: nobody can tell now.
+        """
         from pyarrow import ArrowException
         from pyarrow.parquet import read_metadata
 
         where = f"table {self.name}, partition {partition}"
         try:
             manifest = self.manifest(partition)
+        except StorageUnavailable:
+            raise
         except CorpusError as error:
             return str(error)
         if manifest is None:
-            folder = self._folder(partition)
-            lost = folder.is_dir() and any(folder.glob("*.parquet"))
+            lost = any(f.key.endswith(".parquet") for f in self.store.files(encode(partition)))
             return f"{where}: its manifest is lost" if lost else None
         try:
+            for file in manifest.files:
+                self.store.local(_file(partition, file), checked=True)
             rows = sum(read_metadata(file).num_rows for file in self.snapshot(manifest).files)
         except (OSError, ArrowException) as error:
             return f"{where}: a file cannot be read ({error})"
@@ -327,34 +402,59 @@ class Table:
 
     def drop_unnamed(self, grace_seconds: float = UNREFERENCED_GRACE_SECONDS) -> int:
         """Delete the files that no manifest names and nobody wrote to for so long; their bytes."""
-        limit, freed = time.time() - grace_seconds, 0
-        for folder in self.folder.glob("*/"):
-            manifest = self.manifest(unquote(folder.name))
-            named = {MANIFEST, *(manifest.files if manifest else ())}
-            freed += sum(_unlink_older(f, limit) for f in folder.iterdir() if f.name not in named)
+        folders: dict[str, list[StoredFile]] = defaultdict(list)
+        for file in self.store.files():
+            folders[file.key.partition("/")[0]].append(file)
+        freed = 0
+        for folder, files in folders.items():
+            manifest = self.manifest(unquote(folder))
+            freed += self._drop_unnamed(files, manifest.files if manifest else (), grace_seconds)
         return freed
 
-    def _folder(self, partition: str) -> Path:
-        return self.folder / encode(partition)
+    def size(self, begins: str = "") -> int:
+        """The bytes of every partition whose name begins so, with files no manifest names."""
+        return sum(f.size for f in self.store.files() if f.key.startswith(encode(begins)))
 
-    def _publish(self, manifest: Manifest) -> None:
-        folder = self._folder(manifest.partition)
-        self._begin_grace(manifest.partition)
-        write_atomically(folder / MANIFEST, _json(asdict(manifest)))
-        self._drop_unreferenced(folder, manifest)
+    def _publish(self, manifest: Manifest) -> Callable[[], int]:
+        """What is left to do then drops the files whose time is over."""
+        partition = manifest.partition
+        with self.store.transaction():
+            replaced = self._begin_grace(partition)
+            files = list(self.store.files(encode(partition)))
+            self.store.replace(_manifest(partition), _json(asdict(manifest)))
+        named = (*manifest.files, *replaced)
+        return partial(self._drop_unnamed, files, named, UNREFERENCED_GRACE_SECONDS)
 
-    def _begin_grace(self, partition: str) -> None:
+    def _begin_grace(self, partition: str) -> Sequence[str]:
         """Files about to be replaced count as unreferenced from now on, however old they are."""
-        for file in self.files([partition]):
-            if file.exists():
-                os.utime(file)
+        before = self.manifest(partition)
+        replaced = before.files if before else ()
+        for file in replaced:
+            self.store.touch(_file(partition, file))
+        return replaced
 
-    @staticmethod
-    def _drop_unreferenced(folder: Path, manifest: Manifest) -> None:
-        limit = time.time() - UNREFERENCED_GRACE_SECONDS
-        for file in folder.iterdir():
-            if file.name != MANIFEST and file.name not in manifest.files:
-                _unlink_older(file, limit)
+    def _drop_unnamed(
+        self, files: Sequence[StoredFile], named: Iterable[str], grace_seconds: float
+    ) -> int:
+        """Of the `files` of a partition, those not named for so long; their bytes."""
+        limit, names = time.time() - grace_seconds, {MANIFEST, *named}
+        beside = {file.key: file for file in files}
+        over = [
+            file
+            for file in files
+            if file.key.rpartition("/")[2] not in names
+            and self.store.dropped_since(file, beside) < limit
+        ]
+        self.store.delete(file.key for file in over)
+        return sum(file.size for file in over)
+
+
+def _manifest(partition: str) -> str:
+    return _file(partition, MANIFEST)
+
+
+def _file(partition: str, name: str) -> str:
+    return f"{encode(partition)}/{name}"
 
 
 class Replacement:
@@ -368,9 +468,8 @@ class Replacement:
         from pyarrow.parquet import ParquetWriter
 
         self._table, self._partition = table, partition
-        folder = table._folder(partition)
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / f"{uuid.uuid4().hex}.parquet"
+        self._key = _file(partition, f"{uuid.uuid4().hex}.parquet")
+        self._file = table.store.draft(self._key)
         self._handle = self._file.open("wb")
         self._writer = ParquetWriter(
             self._handle,
@@ -404,6 +503,7 @@ class Replacement:
         self._writer.close()
         self._handle.flush()
         os.fsync(self._handle.fileno())
+        self._table.store.keep(self._key)
         keys = dict(keys or {})
         manifest = Manifest(
             table=self._table.name,
@@ -414,8 +514,14 @@ class Replacement:
             keys=keys,
             details=dict(details or {}),
         )
-        self._table._publish(manifest)
+        try:
+            drop_unnamed = self._table._publish(manifest)
+        except BaseException as error:
+            # Interrupted, or without an answer: the manifest may be there, and name the file.
+            self._is_committed = not isinstance(error, Conflict | OSError)
+            raise
         self._is_committed = True
+        drop_unnamed()
         return manifest
 
     def __enter__(self) -> "Replacement":
@@ -425,8 +531,10 @@ class Replacement:
         if not self._is_committed:
             with suppress(OSError):  # of a full disk, which was said already
                 self._writer.close()
-            self._file.unlink(missing_ok=True)
         self._handle.close()
+        if not self._is_committed:
+            with suppress(StorageUnavailable):  # said already; `drop_unnamed` will find the file
+                self._table.store.delete([self._key])
 
     def _write(self, rows: pl.DataFrame) -> None:
         if rows.height:
@@ -443,18 +551,6 @@ def _bytes_of_rows(rows: pl.DataFrame) -> np.ndarray:
     return sizes
 
 
-def _unlink_older(file: Path, limit: float) -> int:
-    """Delete a file last written to before `limit` (seconds since the epoch); its bytes, or 0."""
-    try:
-        found = file.stat()
-        if found.st_mtime < limit:
-            file.unlink()
-            return found.st_size
-    except FileNotFoundError:
-        pass  # somebody else dropped it first
-    return 0
-
-
 def disk_bytes(path: Path) -> int:
     """The bytes of a file, or of every file below a folder; 0 if it is not there."""
     total = 0
@@ -465,28 +561,29 @@ def disk_bytes(path: Path) -> int:
 
 
 class Stamps:
-    """Which inputs each asset partition was last built from: small files, renamed into place."""
+    """Which inputs each asset partition was last built from: small files, replaced whole."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def read(self, asset: str, partition: str = WHOLE) -> str | None:
-        content = _read_json(self._file(asset, partition))
+        content = _read_json(self._store, self._key(asset, partition))
         return None if content is None else content["inputs"]
 
     def write(self, asset: str, inputs: str, partition: str = WHOLE) -> None:
         if self.read(asset, partition) != inputs:
-            write_atomically(self._file(asset, partition), _json({"inputs": inputs}))
+            self._store.write(self._key(asset, partition), _json({"inputs": inputs}))
 
     def remove(self, asset: str, partition: str = WHOLE) -> None:
-        self._file(asset, partition).unlink(missing_ok=True)
+        self._store.delete([self._key(asset, partition)])
 
     def partitions(self, asset: str) -> list[str]:
         """The partitions of an asset that have a stamp, sorted."""
-        return sorted(unquote(file.stem) for file in (self.folder / asset).glob("*.json"))
+        names = (Path(file.key).name for file in self._store.files(encode(asset)))
+        return sorted(unquote(name[: -len(".json")]) for name in names if name.endswith(".json"))
 
-    def _file(self, asset: str, partition: str) -> Path:
-        return self.folder / asset / f"{encode(partition)}.json"
+    def _key(self, asset: str, partition: str) -> str:
+        return f"{encode(asset)}/{encode(partition)}.json"
 
 
 def encode(name: str) -> str:
@@ -499,33 +596,18 @@ def encode(name: str) -> str:
     return encoded.replace(".", "%2E") if encoded.startswith(".") else encoded
 
 
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write beside the target, flush to disk, rename over it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("wb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _json(content: object) -> bytes:
     return json.dumps(content, ensure_ascii=False, sort_keys=True, indent=1).encode()
 
 
-def _read_json(file: Path) -> dict[str, Any] | None:
-    try:
-        content = file.read_bytes()
-    except FileNotFoundError:
+def _read_json(store: Store, key: str) -> dict[str, Any] | None:
+    content = store.read(key)
+    if content is None:
         return None
     try:
         found: dict[str, Any] = json.loads(content)
     except ValueError as error:
         raise CorpusError(
-            f"{file} is damaged ({error}). Remove it and run again: it will be rebuilt."
+            f"{store.uri}/{key} is damaged ({error}). Remove it and run again: it will be rebuilt."
         ) from error
     return found

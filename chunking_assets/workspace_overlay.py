@@ -6,12 +6,14 @@ are copied, and models are linked.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
-from chunking_assets.workspace import WHOLE, Manifest, Snapshot, Table, Workspace
+from chunking_assets.storage import Store
+from chunking_assets.workspace import WHOLE, Manifest, Snapshot, Table, Workspace, encode
 
-_COPIED = ("stamps", "declarations", "caches/files")
+_COPIED = ("stamps", "declarations")
+_FILE_STATS = "caches/files"
 _GONE = ".gone"
 
 
@@ -22,17 +24,23 @@ class Overlay(Workspace):
         super().__init__(root)
         self.base = base
         for name in _COPIED:
-            if (base.root / name).is_dir():
-                shutil.copytree(base.root / name, root / name)
+            for file in base.store.files(name):
+                (root / file.key).parent.mkdir(parents=True, exist_ok=True)
+                (root / file.key).write_bytes(base.store.read(file.key) or b"")
+        if (base.root / _FILE_STATS).is_dir():
+            shutil.copytree(base.root / _FILE_STATS, root / _FILE_STATS)
         self.models.mkdir(parents=True, exist_ok=True)
         for prepared in base.models.iterdir() if base.models.is_dir() else ():
             (self.models / prepared.name).symlink_to(prepared)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _reopened, (self.base, self.root)
+
     def table(self, name: str) -> Table:
-        return _Shown(self.base.table(name), super().table(name).folder)
+        return _Shown(self.base.table(name), super().table(name).store)
 
     @property
-    def lance(self) -> Path:
+    def lance(self) -> Store:
         return self.base.lance
 
     @property
@@ -40,11 +48,19 @@ class Overlay(Workspace):
         return self.base.eval_database
 
 
+def _reopened(base: Workspace, root: Path) -> Overlay:
+    """In another process, without copying anything again."""
+    overlay = Overlay.__new__(Overlay)
+    Workspace.__init__(overlay, root)
+    overlay.base = base
+    return overlay
+
+
 class _Shown(Table):
     """A table of which some partitions were written or removed here."""
 
-    def __init__(self, base: Table, folder: Path) -> None:
-        super().__init__(folder, base.name)
+    def __init__(self, base: Table, store: Store) -> None:
+        super().__init__(store, base.name)
         self.base = base
 
     def partitions(self) -> list[str]:
@@ -57,14 +73,6 @@ class _Shown(Table):
             return written
         return self.base.manifest(partition)
 
-    def files(self, partitions: Iterable[str] | None = None) -> list[Path]:
-        return [
-            file
-            for partition in (self.partitions() if partitions is None else partitions)
-            if (manifest := self.manifest(partition)) is not None
-            for file in self.snapshot(manifest).files
-        ]
-
     def snapshot(self, manifest: Manifest) -> Snapshot:
         written = super().snapshot(manifest)
         is_here = all(file.exists() for file in written.files)
@@ -72,11 +80,11 @@ class _Shown(Table):
 
     def remove(self, partition: str = WHOLE) -> None:
         super().remove(partition)
-        self._folder(partition).mkdir(parents=True)
-        (self._folder(partition) / _GONE).touch()
+        self.store.write(f"{encode(partition)}/{_GONE}", b"")
 
     def _is_gone(self, partition: str) -> bool:
-        return (self._folder(partition) / _GONE).exists()
+        return self.store.read(f"{encode(partition)}/{_GONE}") is not None
 
-    def _begin_grace(self, partition: str) -> None:
+    def _begin_grace(self, partition: str) -> Sequence[str]:
         """What lies beneath is replaced by nobody."""
+        return ()

@@ -14,7 +14,7 @@ from dagster_defs.pools import set_limits
 
 def main() -> int:
     try:
-        home = prepare_home(configuration.load().home)
+        home = prepare_home(configuration.load().local)
         with DagsterInstance.get() as instance:
             set_limits(instance)
     except CorpusError as error:

@@ -18,7 +18,8 @@ concurrency:
 
 
 def prepare_home(workspace: Path) -> Path:
-    """Make `<workspace>/dagster` the DAGSTER_HOME of this process, unless one is set already."""
+    """Make `dagster` in the workspace's folder on this machine the DAGSTER_HOME of this process,
+    unless one is set already."""
     home = Path(os.environ.setdefault("DAGSTER_HOME", str(workspace / "dagster")))
     if not (home / "dagster.yaml").exists():
         write_atomically(home / "dagster.yaml", DAGSTER_YAML)

@@ -44,7 +44,7 @@ def main() -> int:
 def _run(arguments: argparse.Namespace) -> dict[str, Any]:
     config = configuration.load()
     workspace = Workspace(config.home)
-    prepare_home(config.home)
+    prepare_home(config.local)
     if arguments.command == "rollback":
         event = rollback(workspace, config.strategies, reason=arguments.reason)
     else:

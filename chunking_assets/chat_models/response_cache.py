@@ -11,11 +11,17 @@ from pathlib import Path
 from types import TracebackType
 
 from chunking_assets.errors import CorpusError
+from chunking_assets.shared_cache import Segments, segments_of
 
 CACHE_FILE = "chat_replies.sqlite"
 """The name of the file below the workspace's caches."""
 
+GIVEN_AT_LEAST = 32
+"""Replies given to other machines at a time."""
+
 _BUSY_SECONDS = 60.0
+_LOOK_SECONDS = 60.0
+"""How often a reply that is not here is looked for among those of other machines."""
 _SECONDS_PER_DAY = 86_400
 
 
@@ -60,19 +66,30 @@ class ResponseCache:
                 f"the cache of model replies {file} cannot be used ({error}). "
                 "Remove it and run again: its replies will be asked for anew."
             ) from error
+        tables = (segments_of(file, table, "key") for table in ("paid", "responses"))
+        self._segments: list[Segments] = [segments for segments in tables if segments]
+        self._looked = -_LOOK_SECONDS
 
     def get(self, key: str) -> str | None:
-        row = self._database.execute(
-            "select output, used_on from responses where key = ?", (key,)
-        ).fetchone()
+        row = self._row(key)
+        if row is None and self._segments and time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._looked = time.monotonic()
+            for segments in self._segments:
+                segments.take()
+            row = self._row(key)
         if row is None:
             return None
         if row[1] < _today():
             self._database.execute(
                 "update responses set used_on = ? where key = ?", (_today(), key)
             )
-        output: str = row[0]
-        return output
+        return row[0]
+
+    def _row(self, key: str) -> tuple[str, int] | None:
+        found: tuple[str, int] | None = self._database.execute(
+            "select output, used_on from responses where key = ?", (key,)
+        ).fetchone()
+        return found
 
     def prune(self, days: float) -> int:
         """Forget the replies that nobody asked for in so many days; how many there were. The file
@@ -83,6 +100,8 @@ class ResponseCache:
         if deleted:
             self._database.execute("delete from paid where key not in (select key from responses)")
             self._database.execute("vacuum")
+        for segments in self._segments:
+            segments.rewrite()
         return int(deleted)
 
     def put(self, key: str, output: str, tokens: int | None = None) -> None:
@@ -92,6 +111,11 @@ class ResponseCache:
             "insert or replace into responses (key, output, used_on) values (?, ?, ?)",
             (key, output, _today()),
         )
+        self._give(GIVEN_AT_LEAST)
+
+    def _give(self, at_least: int) -> None:
+        for segments in self._segments:
+            segments.give(at_least)
 
     def tokens(self, key: str) -> int | None:
         """The tokens a stored reply took; None if nobody knows."""
@@ -107,4 +131,7 @@ class ResponseCache:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._database.close()
+        try:
+            self._give(1)
+        finally:
+            self._database.close()

@@ -24,6 +24,7 @@ from chunking_assets.embedding_models.model import (
 )
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
+from chunking_assets.shared_cache import segments_of
 from chunking_assets.workspace import Workspace
 
 VECTORS = "vectors"
@@ -32,6 +33,8 @@ VECTORS = "vectors"
 BATCH = 64
 """Texts embedded between two commits."""
 KEYS_PER_QUERY = 500
+GIVEN_AT_LEAST = 1024
+"""Vectors given to other machines at a time, while more are being computed."""
 PAGE_BYTES = 32_768
 """Several vectors fit a page: with the usual 4096 a file is 2.7 times as large and slow to fill."""
 BUSY_SECONDS = 60
@@ -78,9 +81,17 @@ class VectorCache:
                 if not self.file.exists():
                     self._create()
         self._add_day_of_use()
+        self._segments = segments_of(self.file, "vectors", "vec_key")
 
     def get_many(self, keys: Sequence[str]) -> dict[str, CachedVector]:
-        """What is stored under these keys; a missing or damaged row is left out."""
+        """What is stored under these keys, here or by another machine of the workspace; a missing
+        or damaged row is left out."""
+        found = self._get_many(keys)
+        if self._segments and len(found) < len({*keys}) and self._segments.take():
+            found |= self._get_many([key for key in keys if key not in found])
+        return found
+
+    def _get_many(self, keys: Sequence[str]) -> dict[str, CachedVector]:
         found, today, unused = {}, _today(), []
         with self._connection() as connection:
             for first in range(0, len(keys), KEYS_PER_QUERY):
@@ -114,6 +125,12 @@ class VectorCache:
         ]
         with self._connection() as connection:
             connection.executemany("insert or replace into vectors values (?, ?, ?, ?, ?)", rows)
+        self.give(GIVEN_AT_LEAST)
+
+    def give(self, at_least: int = 1) -> None:
+        """Let other machines of the workspace have what is new here, if it is so much."""
+        if self._segments:
+            self._segments.give(at_least)
 
     def prune(self, days: float, keep: Iterable[str]) -> int:
         """Forget the vectors that nobody asked for in so many days, except those under the keys
@@ -128,6 +145,8 @@ class VectorCache:
         if deleted:
             with self._connection() as connection:
                 connection.execute("vacuum")
+        if self._segments:
+            self._segments.rewrite()
         return int(deleted)
 
     def _add_day_of_use(self) -> None:
@@ -246,7 +265,9 @@ class CachedQueries:
         self.count_tokens, self.embed_passages = embedder.count_tokens, embedder.embed_passages
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        return embed_through_cache(self._embedder, self._cache, texts, "query").vectors
+        vectors = embed_through_cache(self._embedder, self._cache, texts, "query").vectors
+        self._cache.give()
+        return vectors
 
 
 def _batches(embedder: Embedder, texts: Sequence[str], role: Role) -> Iterator[Batch]:

@@ -19,7 +19,7 @@ from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS
 from chunking_assets.embedding_models.vector_cache import VECTORS, VectorCache
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import PROMOTIONS
-from chunking_assets.workspace import Workspace, disk_bytes, encode
+from chunking_assets.workspace import Workspace, disk_bytes
 
 
 class MaintenanceSettings(BaseModel):
@@ -98,7 +98,7 @@ def maintain(
         problems=tuple(problems),
         sizes=tuple(index_sizes(workspace)),
         caches={path.name: disk_bytes(path) for path in sorted(workspace.caches.glob("*"))},
-        total=disk_bytes(workspace.root),
+        total=stored_bytes(workspace),
     )
 
 
@@ -109,8 +109,10 @@ def index_sizes(workspace: Workspace) -> Iterator[IndexSize]:
         yield IndexSize(
             index_version=index,
             table=LanceIndex(workspace, index).disk_bytes(),
-            chunks=sum(_of(workspace, table, f"{version}|") for table in (CHUNKS, EXCLUDED_SPANS)),
-            ledger=_of(workspace, EMBEDDED_CHUNKS, f"{index}|"),
+            chunks=sum(
+                workspace.table(table).size(f"{version}|") for table in (CHUNKS, EXCLUDED_SPANS)
+            ),
+            ledger=workspace.table(EMBEDDED_CHUNKS).size(f"{index}|"),
         )
 
 
@@ -137,9 +139,11 @@ def _mb(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
 
 
-def _of(workspace: Workspace, table: str, begins: str) -> int:
-    folders = (workspace.root / "tables" / table).glob(f"{encode(begins)}*")
-    return sum(map(disk_bytes, folders))
+def stored_bytes(workspace: Workspace) -> int:
+    """What a workspace takes: its folder, or what it has in its bucket."""
+    if workspace.store.is_shared:
+        return sum(file.size for file in workspace.store.files())
+    return disk_bytes(workspace.root)
 
 
 def _promotions(workspace: Workspace) -> list[tuple[datetime, str]]:
@@ -151,9 +155,9 @@ def _promotions(workspace: Workspace) -> list[tuple[datetime, str]]:
 
 def _drop_unnamed(workspace: Workspace, hours: float, problems: list[str]) -> int:
     freed = 0
-    for folder in (workspace.root / "tables").glob("*/"):
+    for table in workspace.tables():
         try:
-            freed += workspace.table(folder.name).drop_unnamed(hours * 3600)
+            freed += table.drop_unnamed(hours * 3600)
         except CorpusError as error:
             problems.append(str(error))
     return freed

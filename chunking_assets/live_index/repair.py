@@ -48,8 +48,7 @@ def remove_damaged(workspace: Workspace) -> list[str]:
         CorpusError: a table of history is damaged. The others were removed.
     """
     removed, lost = [], []
-    for folder in sorted((workspace.root / "tables").glob("*/")):
-        table = workspace.table(folder.name)
+    for table in workspace.tables():
         for partition in table.partitions():
             damage = table.damage(partition)
             if damage is None:
@@ -62,7 +61,7 @@ def remove_damaged(workspace: Workspace) -> list[str]:
     if lost:
         raise CorpusError(
             f"{'; '.join(lost)}. It is history and cannot be computed again: restore it from a "
-            f"copy, or remove its folder below {workspace.root / 'tables'} to go on without."
+            f"copy, or remove its folder below {workspace.store.uri}/tables to go on without."
         )
     return removed
 

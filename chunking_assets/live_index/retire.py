@@ -5,7 +5,6 @@ here, from the served tables first, after the shards that are declared are in pl
 dropped when a person says so: its scores stay, and so does the record of what its name means.
 """
 
-import shutil
 from collections.abc import Collection, Iterable
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS
@@ -16,7 +15,7 @@ from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import live
 from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
-from chunking_assets.workspace import Workspace
+from chunking_assets.workspace import CACHES, Workspace
 
 PUBLISHED = "eval_tables"
 """The asset whose stamp goes too, so that analysts no longer see what is dropped."""
@@ -109,9 +108,7 @@ def _drop(workspace: Workspace, version: str) -> Iterable[str]:
                 workspace.stamps.remove(asset, partition)
     for index in stored_indexes(workspace):
         if _belongs(index, version):
-            words = workspace.caches / WORDS / table_name(index)
-            if words.is_dir():
-                shutil.rmtree(words)
+            workspace.store.delete_below(f"{CACHES}/{WORDS}/{table_name(index)}")
             LanceIndex(workspace, index).drop()
             yield f"index {index}"
     for name in (EMBEDDED_CHUNKS, SUPERSEDED_CHUNKS, CHUNKS, EXCLUDED_SPANS):

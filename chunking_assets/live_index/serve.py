@@ -15,6 +15,7 @@ from chunking_assets.retrieval.hit import Answer
 from chunking_assets.retrieval.open import open_index
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.reader import FOLLOW_SECONDS, Answering, Reader
+from chunking_assets.storage import Place
 from chunking_assets.workspace import Workspace
 
 
@@ -63,9 +64,9 @@ class LiveReader(Answering):
 
 
 def open_live(
-    workspace: Workspace, declared: Mapping[str, EmbeddingModel] | None = None
+    workspace: Workspace | Place | str, declared: Mapping[str, EmbeddingModel] | None = None
 ) -> LiveReader:
-    """The reader of the live strategy.
+    """The reader of the live strategy of a workspace, or of the one in a folder or at s3://...
 
     A model is asked where it was asked at the promotion, unless `declared`, the
     `embedding_models` of corpus.yaml as it is now, has the same model elsewhere.
@@ -73,6 +74,8 @@ def open_live(
     Raises:
         CorpusError: nothing is live yet.
     """
+    if not isinstance(workspace, Workspace):
+        workspace = Workspace(workspace)
     reader = LiveReader(workspace, declared)
     reader.strategy  # noqa: B018 - fails now rather than at the first question
     return reader
