@@ -8,11 +8,13 @@ failing one fails alone.
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import dagster as dg
 
 from chunking_assets.keys import digest
+from chunking_assets.storage import Conflict
+from dagster_defs.progress import Log
 
 DATA_VERSION = "dagster/data_version"
 USER_PROVIDED = "dagster/data_version_is_user_provided"
@@ -29,7 +31,20 @@ class Built:
 
 Outcome = Built | Exception
 
+
+class Run(Protocol):
+    """What a build knows of the run it is part of; an asset's context is one."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    @property
+    def log(self) -> Log: ...
+
+
 SHOWN_DIGITS = 4
+CONFLICTS = 2
+"""How often a partition is built again, on top of what another machine wrote meanwhile."""
 
 CONTENT = "content"
 CHANGED = "changed"
@@ -52,17 +67,22 @@ def attempt_together(
         try:
             outcomes |= build(keys)
         except Exception as error:
-            if len(keys) == 1:
+            if len(keys) == 1 and isinstance(error, Conflict):
+                outcomes |= attempt_each(keys, lambda key: build([key])[key])
+            elif len(keys) == 1:
                 outcomes[keys[0]] = noted(error)
             else:
                 outcomes |= attempt_together([[key] for key in keys], build)
     return outcomes
 
 
-def _attempt(key: str, build: Callable[[str], Built]) -> Outcome:
+def _attempt(key: str, build: Callable[[str], Built], conflicts: int = CONFLICTS) -> Outcome:
     try:
         return build(key)
     except Exception as error:
+        # No input moves for it, so no tick would do it again.
+        if isinstance(error, Conflict) and conflicts > 0:
+            return _attempt(key, build, conflicts - 1)
         return noted(error)
 
 

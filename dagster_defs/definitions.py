@@ -19,6 +19,7 @@ from dagster_defs.assets.sources import declared_versions, raw_documents
 from dagster_defs.assets.strategy_comparison import strategy_comparison
 from dagster_defs.checks import CHECKS
 from dagster_defs.embedding_jobs import embedding_jobs
+from dagster_defs.executors import executor
 from dagster_defs.freshness import watch_freshness
 from dagster_defs.jobs import (
     evaluate_everything,
@@ -80,6 +81,5 @@ defs = dg.Definitions(
     ],
     schedules=[nightly_evaluation, nightly_retry, weekly_maintenance],
     resources={"corpus": Corpus(config_file=str(CONFIG.file))},
-    # A process per step costs seconds; runs of different partitions go side by side instead.
-    executor=dg.in_process_executor,
+    executor=executor(),
 )

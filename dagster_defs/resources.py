@@ -33,9 +33,13 @@ def _chat(file: str) -> Chat:
 
 
 class Corpus(dg.ConfigurableResource["Corpus"]):
-    """The corpus a run works on, named by its corpus.yaml. Nothing is opened before it is used."""
+    """The corpus a run works on, named by its corpus.yaml. Nothing is opened before it is used.
+
+    `cores` is how many a build may keep busy where corpus.yaml does not say; None: all there are.
+    """
 
     config_file: str
+    cores: int | None = None
 
     @property
     def config(self) -> Config:

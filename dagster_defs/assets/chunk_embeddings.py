@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -15,16 +14,19 @@ from chunking_assets.chunk_embeddings.build import (
 )
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import cell
+from chunking_assets.config import Config
 from chunking_assets.cost_ledger import Entry, record_costs
+from chunking_assets.execution import Claim
 from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.assets.summary import document_counts
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, attempt_together, report
+from dagster_defs.cells import Built, Run, report
 from dagster_defs.inputs import begin, is_unsound
 from dagster_defs.partitions import CHUNKER_VERSION, cell_parts, cells, cells_by
 from dagster_defs.pools import VECTOR_TABLES
 from dagster_defs.progress import logged
+from dagster_defs.ray_tasks import attempt_cells
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
 
@@ -52,22 +54,32 @@ NAME = "chunk_embeddings"
 def chunk_embeddings(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
-    outcomes = attempt_together(
-        cells_by(CHUNKER_VERSION, context.partition_keys), partial(_build, context, corpus)
+    keys = [str(key) for key in context.partition_keys]
+    outcomes = attempt_cells(
+        context,
+        corpus,
+        _build,
+        here=cells_by(CHUNKER_VERSION, keys),
+        tasks=[[key] for key in keys],
+        claim=_claim,
     )
     yield from report(context, outcomes)
 
 
-def _build(
-    context: dg.AssetExecutionContext, corpus: Corpus, keys: Sequence[str]
-) -> dict[str, Built]:
+def _claim(config: Config, keys: Sequence[str]) -> Claim:
+    version = cell_parts(keys[0])[0]
+    models = {index.model_name for index in config.indexes_of(version)}
+    return config.execution.ray.of([version], models)
+
+
+def _build(run: Run, corpus: Corpus, keys: Sequence[str]) -> dict[str, Built]:
     """Every shard of one version."""
     version, shards = cell_parts(keys[0])[0], [cell_parts(key)[1] for key in keys]
     workspace = corpus.workspace
     stamps = {s: begin(corpus.config, workspace, NAME, cell(version, s)) for s in shards}
     updates: dict[str, list[IndexUpdate]] = {shard: [] for shard in shards}
     for index in corpus.config.indexes_of(version):
-        for update in _update(context, corpus, index, shards):
+        for update in _update(run, corpus, index, shards):
             updates[update.shard].append(update)
     built: dict[str, Built] = {}
     for shard, done in updates.items():
@@ -80,13 +92,11 @@ def _build(
     return built
 
 
-def _update(
-    context: dg.AssetExecutionContext, corpus: Corpus, index: IndexVersion, shards: list[str]
-) -> list[IndexUpdate]:
+def _update(run: Run, corpus: Corpus, index: IndexVersion, shards: list[str]) -> list[IndexUpdate]:
     def spending(shard: str, entry: Entry) -> None:
         partition = ledger(index.name, shard)
         prices = corpus.config.prices
-        record_costs(corpus.workspace, prices, NAME, partition, context.run_id, [entry])
+        record_costs(corpus.workspace, prices, NAME, partition, run.run_id, [entry])
 
     version, started = index.chunker_version.name, time.monotonic()
     updates = update_index(
@@ -94,7 +104,7 @@ def _update(
         index,
         shards,
         corpus.models.embedder,
-        logged(context.log, f"{index.name}: embedded", "chunks"),
+        logged(run.log, f"{index.name}: embedded", "chunks"),
         spending,
         batch_chunks=corpus.config.embedding.batch_chunks,
         repair=any(is_unsound(corpus.workspace, NAME, cell(version, s)) for s in shards),
@@ -108,7 +118,7 @@ def _update(
                 **_vectors([update]),
             }
             key = f"{update.index_version}|{update.shard}"
-            record_build(corpus.workspace, NAME, key, context.run_id, seconds, counts)
+            record_build(corpus.workspace, NAME, key, run.run_id, seconds, counts)
     return updates
 
 

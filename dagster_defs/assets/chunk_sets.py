@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -12,11 +11,14 @@ from chunking_assets.chat_models.metered import MeteredChat
 from chunking_assets.chunk_sets.build import CHUNKS, ChunkSetUpdate, cell, update_chunk_sets
 from chunking_assets.chunk_sets.sample_pages import write_sample_pages
 from chunking_assets.chunk_sets.statistics import chunk_set_statistics
+from chunking_assets.config import Config
 from chunking_assets.cost_ledger import Entry, record_costs
+from chunking_assets.embedding_models.metered import MeteredModels
+from chunking_assets.execution import Claim
 from dagster_defs.assets.sources import OWNERS, declared_versions
 from dagster_defs.assets.summary import counted, document_counts, documents_list, histogram
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, attempt_together, report
+from dagster_defs.cells import Built, Run, report
 from dagster_defs.inputs import begin, is_unsound
 from dagster_defs.partitions import (
     CONFIG,
@@ -29,6 +31,7 @@ from dagster_defs.partitions import (
 )
 from dagster_defs.pools import MODEL_ENDPOINT
 from dagster_defs.progress import logged
+from dagster_defs.ray_tasks import attempt_cells
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
 
@@ -60,15 +63,18 @@ ASKS_CHAT = any(version.chunker.asks_chat() for version in CONFIG.chunker_versio
 def chunk_sets(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
-    outcomes = attempt_together(
-        cells_by(CORPUS_SHARD, context.partition_keys), partial(_build, context, corpus)
-    )
+    shards = cells_by(CORPUS_SHARD, context.partition_keys)
+    outcomes = attempt_cells(context, corpus, _build, here=shards, tasks=shards, claim=_claim)
     yield from report(context, outcomes)
 
 
-def _build(
-    context: dg.AssetExecutionContext, corpus: Corpus, keys: Sequence[str]
-) -> dict[str, Built]:
+def _claim(config: Config, keys: Sequence[str]) -> Claim:
+    versions = [cell_parts(key)[0] for key in keys]
+    models = {model for name in versions for model in config.chunker_versions[name].models_asked}
+    return config.execution.ray.of(versions, models)
+
+
+def _build(run: Run, corpus: Corpus, keys: Sequence[str]) -> dict[str, Built]:
     """Every version of one shard."""
     shard, names = cell_parts(keys[0])[1], [cell_parts(key)[0] for key in keys]
     config, workspace = corpus.config, corpus.workspace
@@ -78,23 +84,26 @@ def _build(
         if is_unsound(workspace, NAME, cell(version.name, shard)):
             workspace.table(CHUNKS).remove(cell(version.name, shard))
     stamps = {name: begin(config, workspace, NAME, cell(name, shard)) for name in names}
-    started, chat = time.monotonic(), MeteredChat(corpus.chat)
+    started, chat, models = time.monotonic(), MeteredChat(corpus.chat), MeteredModels(corpus.models)
     try:
         updates = update_chunk_sets(
             workspace,
             shard,
             versions,
-            corpus.models,
+            models,
             chat,
-            logged(context.log, f"{shard}: chunked", "documents"),
-            workers=config.chunking.workers,
+            logged(run.log, f"{shard}: chunked", "documents"),
+            workers=config.chunking.workers or corpus.cores,
             batch_mb=config.chunking.batch_mb,
         )
     finally:
         for (version_name, model), spent in chat.spent.items():
             entry = Entry.of_calls("chunk", model, spent)
             key = cell(version_name, shard)
-            record_costs(workspace, config.prices, NAME, key, context.run_id, [entry])
+            record_costs(workspace, config.prices, NAME, key, run.run_id, [entry])
+        for version_name, entries in models.spent.items():
+            key = cell(version_name, shard)
+            record_costs(workspace, config.prices, NAME, key, run.run_id, entries)
     seconds = (time.monotonic() - started) / len(updates)
     pages = {
         f"page of {doc_id}": dg.MetadataValue.path(str(page))
@@ -108,7 +117,7 @@ def _build(
         if update.changes:
             counts = document_counts(update.changes)
             counts |= {"rows": update.chunks, "chunks_redone": update.chunks_redone}
-            record_build(workspace, NAME, key, context.run_id, seconds, counts)
+            record_build(workspace, NAME, key, run.run_id, seconds, counts)
         stamp = stamps[update.chunker_version]
         if stamp is not None:
             workspace.stamps.write(NAME, stamp, key)

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-HEAVY = ("ragas", "openai", "lancedb", "lance", "pandas", "onnxruntime", "onnx", "duckdb")
+HEAVY = ("ragas", "openai", "lancedb", "lance", "pandas", "onnxruntime", "onnx", "duckdb", "ray")
 
 
 def python(*arguments, **variables):
