@@ -64,7 +64,8 @@ class HashEmbedder:
         for row, text in enumerate(texts):
             for word in WORD.findall(text.lower()):
                 vectors[row, sum(word.encode()) % DIMENSIONS] += 1
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit
 
 
 class HashModel(EmbeddingModel):

@@ -9,6 +9,7 @@ table must hold is written last, so a crash anywhere is made good by running aga
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -19,14 +20,15 @@ import polars as pl
 from chunking_assets.chunk_embeddings.difference import NOTHING, Difference, difference, wanted_rows
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_embeddings.late import check_late, embed_late
-from chunking_assets.chunk_embeddings.spending import Spending, metered
 from chunking_assets.chunk_embeddings.superseded import record_superseded
 from chunking_assets.chunk_embeddings.version import IndexVersion
-from chunking_assets.chunk_embeddings.word_frequencies import count_words
+from chunking_assets.chunk_embeddings.word_frequencies import Update, count_words
 from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.chunk_sets.late import LateChunker
 from chunking_assets.chunk_sets.rows import EMBED_TEXT
+from chunking_assets.cost_ledger import Entry
 from chunking_assets.embedding_models.batch_jobs import BatchPending
+from chunking_assets.embedding_models.metered import metered
 from chunking_assets.embedding_models.model import Embedder, ModelIdentity, TokenProgress
 from chunking_assets.embedding_models.remote_embedder import TextsRefused
 from chunking_assets.embedding_models.vector_cache import (
@@ -39,7 +41,7 @@ from chunking_assets.embedding_models.vector_cache import (
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from chunking_assets.raw_documents.changes import ChangeSet, compare
-from chunking_assets.workspace import Manifest, Workspace
+from chunking_assets.workspace import Manifest, Snapshot, Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +53,9 @@ SET_ASIDE_BYTES = 64 << 20
 """Rows waiting to be written that stay in memory; more go to a file without a name."""
 
 _NAMED = 5
+
+Spending = Callable[[str, Entry], object]
+"""Told the shard and what was sent for it."""
 
 EMBEDDED_CHUNKS = "embedded_chunks"
 FINGERPRINTS = "embedding_model_fingerprints"
@@ -149,8 +154,7 @@ def update_index(
             fingerprint = _fingerprint(loaded.identity)
             workspace.record_declaration(FINGERPRINTS, index.model_name, fingerprint)
             lance = LanceIndex(workspace, index.name, loaded.identity.dimensions)
-            if lance.served_version() is None:
-                _forget(workspace, index)
+            if _forget_unless(lambda: lance.served_version() is not None, workspace, index):
                 plans = [_plan(workspace, index, shard, repair) for shard in shards]
             active = [plan for plan in plans if plan.active]
             build = _Build(workspace, index, loaded, lance, batch_chunks, progress, spending)
@@ -191,15 +195,21 @@ def stale_documents(workspace: Workspace, index: IndexVersion, shard: str) -> Ch
 
 def _forget_a_lost_table(workspace: Workspace, index: IndexVersion) -> None:
     """A table whose folder is gone holds nothing, whatever the ledger of any shard says."""
-    if not LanceIndex(workspace, index.name).is_stored():
-        _forget(workspace, index)
+    _forget_unless(LanceIndex(workspace, index.name).is_stored, workspace, index)
 
 
-def _forget(workspace: Workspace, index: IndexVersion) -> None:
-    table = workspace.table(EMBEDDED_CHUNKS)
-    for partition in table.partitions():
-        if partition.startswith(ledger(index.name, "")):
-            table.remove(partition)
+def _forget_unless(is_there: Callable[[], bool], workspace: Workspace, index: IndexVersion) -> bool:
+    """Whether there is no table, and so no ledger of it any more.
+
+    Ledgers are listed first: what a neighbour writes after its first commit, meanwhile, stays.
+    """
+    table, prefix = workspace.table(EMBEDDED_CHUNKS), ledger(index.name, "")
+    stated = [partition for partition in table.partitions() if partition.startswith(prefix)]
+    if is_there():
+        return False
+    for partition in stated:
+        table.remove(partition)
+    return True
 
 
 class _Plan:
@@ -335,21 +345,33 @@ class _Build:
             aside = [opened.enter_context(_SetAside(self.workspace.root)) for _ in plans]
             for plan, rows in zip(plans, aside, strict=True):
                 self.embed(plan, rows)
+            self.cache.give()
             if self.pending:
                 raise BatchPending("; ".join(dict.fromkeys(map(str, self.pending))))
             with self.lance.writing():
+                before = None if self.lance.served_version() is None else self.lance.open_served()
                 for plan, rows in zip(plans, aside, strict=True):
                     old = self.workspace.table(EMBEDDED_CHUNKS).read(plan.partition)
                     self.replace(plan, rows, plan.rows if old is None else old)
                     self.settle(plan)
                     if old is not None:
                         plan.gone = old.join(plan.rows, "chunk_id", how="anti")
-                self.lance.publish()
-        count_words(self.workspace, self.lance.name, self.lance.open_served())
+                version = self.lance.publish()
+        self.count_words(plans, before, version)
+
+    def count_words(self, plans: Sequence[_Plan], before: Any | None, version: int) -> None:
+        """Of what is served now; where that is this update, and all it did is known, from what was
+        served before."""
+        table = self.lance.open_served()
+        changed = {d for p in plans for d in (*p.changes.redo, *p.changes.removed)}
+        is_known = before is not None and table.version == version
+        update = Update(before, changed) if is_known and not any(p.healed for p in plans) else None
+        count_words(self.workspace, self.lance.name, table, update)
 
     def embed(self, plan: _Plan, aside: "_SetAside") -> None:
         model = self.index.model_name
-        with metered(self.embedder, model, plan.shard, self.spending) as outcome:
+        tell = partial(self.spending, plan.shard) if self.spending else None
+        with metered(self.embedder, model, tell) as outcome:
             for rows in self.embedded(plan, plan.changes.redo):
                 outcome.embedded = plan.counts.embedded
                 aside.add(rows)
@@ -399,7 +421,8 @@ class _Build:
     def embedded(self, plan: _Plan, doc_ids: Collection[str]) -> Iterator["pa.Table"]:
         """The rows of these documents as LanceDB stores them, batch by batch."""
         total, done = self.count(plan, doc_ids) if self.progress else 0, 0
-        for chunks in self.batches(plan, doc_ids):
+        chunk_set = self.workspace.table(CHUNKS).snapshot(plan.chunk_set)
+        for chunks in in_batches(chunk_set, doc_ids, self.batch_chunks):
             rows = chunks.with_columns(embed_text=EMBED_TEXT, shard=pl.lit(plan.shard))
             searched, read_only = rows.filter("searched"), rows.filter(~pl.col("searched"))
             try:
@@ -425,27 +448,6 @@ class _Build:
         if tell is None:
             return None
         return lambda computed, _, tokens: tell(done + computed, total, before + tokens)
-
-    def batches(self, plan: _Plan, doc_ids: Collection[str]) -> Iterator[pl.DataFrame]:
-        """The chunks of these documents, whole documents at a time."""
-        chunks = self.workspace.table(CHUNKS).snapshot(plan.chunk_set)
-        waiting = None
-        for piece in chunks.pieces("doc_id", doc_ids):
-            waiting = piece if waiting is None else pl.concat([waiting, piece])
-            while end := self.end_of_batch(waiting["doc_id"]):
-                yield waiting[:end]
-                waiting = waiting[end:]
-        if waiting is not None and waiting.height:
-            yield waiting
-
-    def end_of_batch(self, doc_ids: pl.Series) -> int:
-        """Where the last document ends that fits into the batch, or the first one, if that is
-        longer; 0 if there may be more to come."""
-        if doc_ids.len() <= self.batch_chunks:
-            return 0
-        ends = np.flatnonzero((doc_ids != doc_ids.shift(-1)).to_numpy()[:-1]) + 1
-        fitting = ends[ends <= self.batch_chunks]
-        return int(fitting[-1] if fitting.size else ends[0] if ends.size else 0)
 
     def embed_batch(
         self,
@@ -486,6 +488,29 @@ class _Build:
             n_tokens=pl.Series([*embedded.n_tokens, *tokens], dtype=pl.Int64),
         )
         return _lance_rows(rows, embedded)
+
+
+def in_batches(chunk_set: Snapshot, doc_ids: Collection[str], most: int) -> Iterator[pl.DataFrame]:
+    """The chunks of these documents, whole documents at a time: up to `most` chunks, or those of
+    one document where it has more."""
+    waiting = None
+    for piece in chunk_set.pieces("doc_id", doc_ids):
+        waiting = piece if waiting is None else pl.concat([waiting, piece])
+        while end := _end_of_batch(waiting["doc_id"], most):
+            yield waiting[:end]
+            waiting = waiting[end:]
+    if waiting is not None and waiting.height:
+        yield waiting
+
+
+def _end_of_batch(doc_ids: pl.Series, most: int) -> int:
+    """Where the last document ends that fits into the batch, or the first one, if that is longer; 0
+    if there may be more to come."""
+    if doc_ids.len() <= most:
+        return 0
+    ends = np.flatnonzero((doc_ids != doc_ids.shift(-1)).to_numpy()[:-1]) + 1
+    fitting = ends[ends <= most]
+    return int(fitting[-1] if fitting.size else ends[0] if ends.size else 0)
 
 
 class _SetAside:

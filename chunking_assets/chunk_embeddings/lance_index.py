@@ -5,11 +5,12 @@ moves the tag, and the next writer undoes what an update that died left behind. 
 version, because tags, rollback and the vectors' dimensions belong to a table.
 """
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import PurePath
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,16 @@ from chunking_assets.chunk_embeddings.publications import (
     publications,
     record_publication,
 )
+from chunking_assets.chunk_embeddings.version import precision_of
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
-from chunking_assets.workspace import Workspace, disk_bytes
+from chunking_assets.storage import (
+    Conflict,
+    StorageUnavailable,
+    asking_bucket,
+    without_credentials,
+)
+from chunking_assets.workspace import Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,11 +50,17 @@ MOST_FRAGMENTS = 32
 MOST_DELETED = 0.1
 """How scattered a table may become before it is written anew: compacting at every update would
 write the whole table for one changed document."""
+MOST_INDEX_PARTS = 16
+"""In how many parts an index may be: a search asks each of them."""
+REWRITTEN_SHARE = 0.25
+"""How much newer parts must hold of what the first does before that is written anew with them."""
 ROWS_PER_FRAGMENT = 1 << 18
 """Fragments that large are left as they are, so that a large table is never written whole."""
 MOST_VERSIONS = 64
 """Unpublished versions, one or more a commit, that may lie about before they are cleaned."""
 IDS_PER_DELETE = 10_000
+NOT_OF_ROWS = frozenset(("BaseOperation", "CreateIndex", "Rewrite", "UpdateConfig"))
+"""Operations of LanceDB that change no row."""
 NEWEST_MANIFEST = 2**64 - 1
 """Manifest files count down from here, so that the newest version is listed first."""
 
@@ -56,8 +70,7 @@ def table_name(index_version: str) -> str:
     >>> table_name("recursive-400@1+e5-small")
     'recursive-400_v1__e5-small'
     """
-    chunker_version, _, model = index_version.partition("+")
-    return f"{chunker_version.replace('@', '_v')}__{model}"
+    return index_version.replace("@", "_v").replace("+", "__")
 
 
 def index_version_of(table: str) -> str:
@@ -65,13 +78,28 @@ def index_version_of(table: str) -> str:
     >>> index_version_of("recursive-400_v1__e5-small")
     'recursive-400@1+e5-small'
     """
-    chunker_version, _, model = table.partition("__")
-    return f"{chunker_version.replace('_v', '@')}+{model}"
+    return table.replace("__", "+").replace("_v", "@")
 
 
 def stored_indexes(workspace: Workspace) -> list[str]:
     """The index versions that have a table, sorted."""
-    return sorted(index_version_of(folder.stem) for folder in workspace.lance.glob("*__*.lance"))
+    found = (PurePath(name) for name in workspace.lance.folders())
+    return sorted(index_version_of(f.stem) for f in found if f.match("*__*.lance"))
+
+
+def parts_to_merge(sizes: Sequence[int]) -> int:
+    """How many of an index's parts, from the newest, become one with the new rows; `sizes` are the
+    bytes of each, the oldest first. The first part is left alone until the others are worth it.
+
+    >>> parts_to_merge([9000, 20, 20]), parts_to_merge([9000, *[20] * 16])
+    (0, 16)
+    >>> parts_to_merge([9000, *[200] * 16])
+    17
+    """
+    if len(sizes) <= MOST_INDEX_PARTS:
+        return 0
+    first, *others = sizes
+    return len(others) if sum(others) < REWRITTEN_SHARE * first else len(sizes)
 
 
 def sql_literal(value: str) -> str:
@@ -92,16 +120,18 @@ class LanceIndex:
         """`dimensions` is needed to write; a reader leaves it out."""
         self.name = table_name(index_version)
         self._workspace, self._index_version = workspace, index_version
+        self._store = workspace.lance.below(f"{self.name}.lance")
         self._dimensions = dimensions
         self._holder: int | None = None  # the thread that has the lock
+        self._base: int | None = None  # the version an update began at
+        self._commits = 0  # that it made since
 
     def is_stored(self) -> bool:
         """Whether the table is there, readable or not; told without opening it.
 
         A folder without a commit and a tag is what a creation left that never got through.
         """
-        parts = (self._folder / "_versions", self._folder / "_refs" / "tags")
-        return any(part.is_dir() and any(part.iterdir()) for part in parts)
+        return any(any(self._store.files(part)) for part in ("_versions", "_refs/tags"))
 
     def exists(self) -> bool:
         return self._open() is not None
@@ -114,11 +144,19 @@ class LanceIndex:
         half of another.
 
         Raises:
+            Conflict: at `publish`, another machine wrote to the table meanwhile.
             CorpusError: the table cannot be opened.
         """
         with self._locked():
+            # What was read before the turn came may be another machine's of meanwhile.
+            self._store.forget(_tag_file(SERVED))
+            self._workspace.table(PUBLICATIONS).forget(self.name)
             self._undo_unpublished()
-            yield
+            self._begin(self._open())
+            try:
+                yield
+            finally:
+                self._base = None
 
     def replace_documents(
         self, rows: "pa.Table", shard: str, doc_ids: Sequence[str] | None = None
@@ -143,6 +181,7 @@ class LanceIndex:
                 before = _scan(table, [KEY, CHECK], scope)
             if before.num_rows == source.num_rows and _row_shas(before) == _row_shas(source):
                 return False
+            self._commits += 1
             if source.num_rows == 0:
                 table.delete(scope)
             else:
@@ -164,6 +203,7 @@ class LanceIndex:
             table = self._open_or_create()
             for first in range(0, len(chunk_ids), IDS_PER_DELETE):
                 some = chunk_ids[first : first + IDS_PER_DELETE]
+                self._commits += 1
                 table.delete(f"{KEY} IN ({', '.join(map(sql_literal, some))})")
 
     def delete_documents(self, shard: str, doc_ids: Collection[str]) -> None:
@@ -176,6 +216,7 @@ class LanceIndex:
                 some = ", ".join(map(sql_literal, listed[first : first + IDS_PER_DELETE]))
                 scope = f"shard = {sql_literal(shard)} AND doc_id IN ({some})"
                 if table.count_rows(scope):
+                    self._commits += 1
                     table.delete(scope)
 
     def delete_shard(self, shard: str) -> None:
@@ -184,6 +225,7 @@ class LanceIndex:
         with self._locked():
             table = self._open()
             if table is not None and table.count_rows(scope):
+                self._commits += 1
                 table.delete(scope)
 
     def publish(self) -> int:
@@ -191,12 +233,15 @@ class LanceIndex:
 
         The version served until now stays, for readers that hold it and for looking back, until
         `maintain` finds its time over.
+
+        Raises:
+            Conflict: another machine wrote to the table, or to what the update rests on. Nothing
+                of the update is served.
+            CorpusError: the indexes do not cover every row. Nothing of the update is served.
         """
         with self._locked():
             table = self._open_or_create()
-            tags = table.tags.list()
-            is_served = SERVED in tags and tags[SERVED]["version"] == table.version
-            if is_served and not _unindexed(table):
+            if self._served() == table.version and not _unindexed(table):
                 return int(table.version)
             _create_missing_indexes(table)
             self._compact_if_scattered()
@@ -207,6 +252,7 @@ class LanceIndex:
                     f"index {self._index_version}: {left} rows are not indexed. Nothing of the "
                     "update is served; run it again."
                 )
+            self._check_alone(table)
             return self._serve(table)
 
     def maintain(
@@ -248,7 +294,8 @@ class LanceIndex:
         table = self._open()
         if table is None:
             raise self._missing()
-        tags = table.tags.list()
+        with self._reading():
+            tags = table.tags.list()
         if not then or _kept_tag(then[-1].version) not in tags:
             why = "is cleaned" if then else "did not exist yet"
             since = [p.at for p in held if _kept_tag(p.version) in tags]
@@ -257,7 +304,8 @@ class LanceIndex:
                 f"index {self._index_version} as it was on {moment:%Y-%m-%d %H:%M:%S} UTC {why}. "
                 f"States still kept begin at: {listed} (UTC)."
             )
-        table.checkout(_kept_tag(then[-1].version))
+        with self._reading():
+            table.checkout(_kept_tag(then[-1].version))
         return table, then[-1]
 
     def rows(
@@ -277,19 +325,19 @@ class LanceIndex:
         if table is None:
             raise self._missing()
         names = list(columns) if columns is not None else list(table.schema.names)
-        return _scan(table, names, None if shard is None else f"shard = {sql_literal(shard)}")
+        with self._reading():
+            return _scan(table, names, None if shard is None else f"shard = {sql_literal(shard)}")
 
     def count(self, shard: str) -> int:
         """How many rows of a shard readers are served; an index never published has none."""
         if self.served_version() is None:
             return 0
-        return int(self.open_served().count_rows(f"shard = {sql_literal(shard)}"))
+        with self._reading():
+            return int(self.open_served().count_rows(f"shard = {sql_literal(shard)}"))
 
     def served_version(self) -> int | None:
         """The table version that readers follow; None if nothing was published."""
-        table = self._open()
-        tags = {} if table is None else table.tags.list()
-        return int(tags[SERVED]["version"]) if SERVED in tags else None
+        return None if self._open() is None else self._served()
 
     def open_served(self) -> Any:
         """The LanceDB table at the served version; it refuses writes.
@@ -300,9 +348,10 @@ class LanceIndex:
             CorpusError: nothing was published.
         """
         table = self._open()
-        if table is None or SERVED not in table.tags.list():
+        if table is None or self._served() is None:
             raise self._missing()
-        table.checkout(SERVED)
+        with self._reading():
+            table.checkout(SERVED)
         return table
 
     def batches(self, shard: str, columns: Sequence[str], *, served: bool) -> "Iterator[pa.Table]":
@@ -323,89 +372,124 @@ class LanceIndex:
     def unindexed_rows(self) -> int:
         """Rows of the newest version that some index does not cover yet."""
         table = self._open()
-        return 0 if table is None else _unindexed(table)
+        with self._reading():
+            return 0 if table is None else _unindexed(table)
 
     def disk_bytes(self) -> int:
         """What the table and all its versions take."""
-        return disk_bytes(self._folder)
+        return sum(file.size for file in self._store.files())
 
     def drop(self) -> None:
         """Remove the table with all its versions, readable or not."""
-        import shutil
-
         with self._locked():
             # The tags first: a table half removed is then one that was never published; its
             # folder last: as long as it is there, somebody will find it and go on.
-            if (tags := self._folder / "_refs").is_dir():
-                shutil.rmtree(tags)
+            self._store.delete_below("_refs")
             self._workspace.table(PUBLICATIONS).remove(self.name)
-            if self._folder.is_dir():
-                shutil.rmtree(self._folder)
+            self._store.delete_below("")
 
     def heal_unreadable(self) -> str | None:
         """Make a table that cannot be opened one that can; what was done, None if nothing was.
 
         If only commits after the served version are damaged, they are forgotten. Otherwise the
         table is dropped, to be built again from the vector cache.
+
+        Raises:
+            StorageUnavailable: nobody can tell now whether it is damaged.
         """
         with self._locked():
             if self._is_readable():
                 return None
-            served = self._served_by_the_tag()
-            for file in (self._folder / "_versions").glob("*.manifest"):
-                if served is not None and NEWEST_MANIFEST - int(file.stem) > served:
-                    file.unlink()
+            try:
+                served = self._served()
+            except StorageUnavailable:
+                raise
+            except CorpusError:
+                served = None
+            manifests = {
+                file.key: NEWEST_MANIFEST - int(PurePath(file.key).stem)
+                for file in self._store.files("_versions")
+                if file.key.endswith(".manifest")
+            }
+            if served is not None:
+                self._store.delete(key for key, version in manifests.items() if version > served)
             if served is not None and self._is_readable():
                 return f"commits after the served version {served} were damaged and are forgotten"
             self.drop()
             return "the served version was damaged: the table is dropped, to be built again"
 
-    @property
-    def _folder(self) -> Path:
-        return self._workspace.lance / f"{self.name}.lance"
-
     def _is_readable(self) -> bool:
         try:
             table = self._open()
-            if table is not None and SERVED in table.tags.list():
-                table.checkout(SERVED)
-                for _ in table.search().limit(None).to_batches():
-                    pass  # a file in the middle may be gone
+            if table is not None and self._served() is not None:
+                with self._reading():
+                    table.checkout(SERVED)
+                    for _ in table.search().limit(None).to_batches():
+                        pass  # a file in the middle may be gone
             return True
-        except (CorpusError, ValueError, OSError, RuntimeError):
+        except StorageUnavailable:
+            raise
+        except CorpusError:
             return False
 
-    def _served_by_the_tag(self) -> int | None:
-        """The served version as its tag's file says, when the table itself cannot be asked."""
-        import json
-
-        try:
-            said = json.loads((self._folder / "_refs" / "tags" / f"{SERVED}.json").read_bytes())
-            return int(said["version"])
-        except (OSError, ValueError, KeyError):
+    def _served(self) -> int | None:
+        """The served version, from the file of its tag alone: to list the tags reads them all."""
+        content = self._store.read(_tag_file(SERVED))
+        if content is None:
             return None
+        with self._reading():
+            return int(json.loads(content)["version"])
+
+    def _tags(self) -> set[str]:
+        return {PurePath(file.key).stem for file in self._store.files("_refs/tags")}
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         if self._holder == get_ident():
             yield
             return
-        with self._workspace.lock(f"lance {self.name}"):
+        turn = self._workspace.lance.turn(f"{self.name}.turn")
+        with self._workspace.lock(f"lance {self.name}"), turn:
             self._holder = get_ident()
             try:
                 yield
+            except (ValueError, OSError, RuntimeError) as error:
+                if not self._store.is_shared:
+                    raise
+                raise CorpusError(
+                    f"index {self._index_version} cannot be written "
+                    f"({without_credentials(str(error))}). Run it again."
+                ) from None
             finally:
                 self._holder = None
+
+    def _begin(self, table: Any | None) -> None:
+        self._base, self._commits = 0 if table is None else int(table.version), 0
+
+    def _check_alone(self, table: Any) -> None:
+        """No lock keeps other machines out: what they committed since `writing` began would be
+        served half."""
+        if not self._store.is_shared or self._base is None:
+            return
+        dataset = self._dataset()
+        since = range(self._base + 1, dataset.version + 1)
+        of_rows = sum(_changes_rows(dataset, version) for version in since)
+        if dataset.version != table.version or of_rows > self._commits:
+            raise Conflict(
+                f"index {self._index_version}: another machine writes to the table. Nothing of "
+                "this update is served; run it again, and let one run at a time write to a table."
+            )
+        self._workspace.store.check_unchanged()
 
     def _undo_unpublished(self) -> None:
         table = self._open()
         if table is None:
             return
-        tags = table.tags.list()
-        if SERVED not in tags:
+        served = self._served()
+        if served is None:
             if table.count_rows():
                 table.delete("true")
-        elif tags[SERVED]["version"] != table.version:
+        elif served != table.version:
             table.checkout(SERVED)
             table.restore()
             self._serve(table)
@@ -414,16 +498,17 @@ class LanceIndex:
 
     def _serve(self, table: Any) -> int:
         """Move the tag to the newest version, and keep that from being cleaned."""
-        version = int(table.version)
-        tags = table.tags.list()
-        if _kept_tag(version) not in tags:
-            table.tags.create(_kept_tag(version), version)
-        if SERVED in tags:
-            table.tags.update(SERVED, version)
-        else:
-            table.tags.create(SERVED, version)
+        version, tags = int(table.version), self._tags()
+        if (kept := _kept_tag(version)) not in tags:
+            table.tags.create(kept, version)
+        tag = self._store.read(_tag_file(kept))
+        self._store.forget(_tag_file(kept))  # what names a version for ever rests on nothing
+        if tag is None:
+            raise self._missing()
+        # As `tags.update` writes it, but not over what another machine wrote there.
+        self._store.replace(_tag_file(SERVED), tag)
         record_publication(self._workspace, self.name, version)
-        if len(list((self._folder / "_versions").iterdir())) > len(tags) + MOST_VERSIONS:
+        if sum(1 for _ in self._store.files("_versions")) > len(tags) + MOST_VERSIONS:
             self._clean()
         return version
 
@@ -452,13 +537,21 @@ class LanceIndex:
         return True
 
     def _index_new_rows(self) -> None:
-        """As LanceDB's own `optimize` does it, without writing the table anew."""
-        self._dataset().optimize.optimize_indices()
+        """In a part of its own: added to what there is, one changed document would have every index
+        written anew. A search asks all parts, and scores as if they were one."""
+        dataset = self._dataset()
+        together: dict[int, list[str]] = {}
+        for index in dataset.describe_indices():
+            oldest_first = sorted(index.segments, key=lambda part: part.created_at)
+            parts = [part.size_bytes or 0 for part in oldest_first]
+            together.setdefault(parts_to_merge(parts), []).append(index.name)
+        for most, names in together.items():
+            dataset.optimize.optimize_indices(num_indices_to_merge=most, index_names=names)
 
     def _dataset(self) -> Any:
         import lance
 
-        return lance.dataset(str(self._folder))
+        return lance.dataset(self._store.uri, storage_options=self._store.options or None)
 
     def _missing(self) -> CorpusError:
         return CorpusError(
@@ -468,17 +561,20 @@ class LanceIndex:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
-            yield
-        except (ValueError, OSError, RuntimeError) as error:
+            with asking_bucket(f"index {self._index_version}"):
+                yield
+        except (ValueError, KeyError, OSError, RuntimeError) as error:
+            # An engine may quote a signed request.
             raise CorpusError(
-                f"index {self._index_version} cannot be read ({error}). Run `make repair`: vectors "
-                "are in the cache, nothing is embedded again."
-            ) from error
+                f"index {self._index_version} cannot be read ({without_credentials(str(error))}). "
+                "Run `make repair`: vectors are in the cache, nothing is embedded again."
+            ) from (None if self._store.is_shared else error)
 
     def _connect(self) -> Any:
         import lancedb
 
-        return lancedb.connect(self._workspace.lance)
+        store = self._workspace.lance
+        return lancedb.connect(store.uri, storage_options=store.options or None)
 
     def _open(self) -> Any | None:
         if not self.is_stored():
@@ -488,11 +584,14 @@ class LanceIndex:
 
     def _open_or_create(self) -> Any:
         table = self._open()
+        is_new = table is None
         if table is None:
             table = self._connect().create_table(self.name, schema=self._schema())
         # Readers of concurrent inserts rely on the key; a crash may have come before it was set.
         if PRIMARY_KEY_MARK not in (table.schema.field(KEY).metadata or {}):
             table.set_unenforced_primary_key(KEY)
+        if is_new and self._base is not None:
+            self._begin(table)
         if self._dimensions is not None and (
             (stored := table.schema.field(VECTOR).type.list_size) != self._dimensions
         ):
@@ -507,6 +606,8 @@ class LanceIndex:
 
         if self._dimensions is None:
             raise self._missing()
+        number = {"float32": pa.float32(), "float16": pa.float16()}
+        kept = number[precision_of(self._index_version)]
         return pa.schema(
             [
                 pa.field(KEY, pa.string(), nullable=False),
@@ -524,7 +625,7 @@ class LanceIndex:
                 pa.field("searched", pa.bool_()),
                 pa.field("n_tokens", pa.int64()),
                 pa.field("vec_key", pa.string()),
-                pa.field(VECTOR, pa.list_(pa.float32(), self._dimensions)),
+                pa.field(VECTOR, pa.list_(kept, self._dimensions)),
                 pa.field(CHECK, pa.string()),
             ]
         )
@@ -534,7 +635,8 @@ class LanceIndex:
         import pyarrow as pa
 
         schema = self._schema()
-        stored = rows.select([n for n in schema.names if n != CHECK])
+        facts_and_vector = pa.schema([field for field in schema if field.name != CHECK])
+        stored = rows.select(facts_and_vector.names).cast(facts_and_vector)
         facts = stored.drop_columns([VECTOR]).to_pylist()
         _check_scope(facts, shard, doc_ids)
         _check_vectors(stored, self._index_version)
@@ -635,3 +737,20 @@ def _unindexed(table: Any) -> int:
 
 def _kept_tag(version: int) -> str:
     return f"{KEPT}{version}"
+
+
+def _tag_file(tag: str) -> str:
+    return f"_refs/tags/{tag}.json"
+
+
+def manifest_file(version: int) -> str:
+    """The file of a table, below its folder, that makes a version of it."""
+    return f"_versions/{NEWEST_MANIFEST - version}.manifest"
+
+
+def _changes_rows(dataset: Any, version: int) -> bool:
+    try:
+        transaction = dataset.read_transaction(version)
+    except TypeError:  # a compaction, which pylance 14 does not make a Python object of
+        return False
+    return type(transaction.operation).__name__ not in NOT_OF_ROWS

@@ -24,6 +24,7 @@ from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import CHUNKS, EXCLUDED_SPANS, cell
 from chunking_assets.errors import CorpusError
+from chunking_assets.storage import StorageUnavailable
 from chunking_assets.workspace import Workspace
 
 
@@ -66,6 +67,8 @@ def _compare(workspace: Workspace, index: IndexVersion, shard: str) -> Reconcili
     try:
         served_rows = lance.count(shard)
         is_served = lance.served_version() is not None
+    except StorageUnavailable:
+        raise
     except CorpusError as error:
         return Reconciliation((*damage, *([str(error)] if is_stated else [])))
     if not damage and not is_stated and served_rows:
@@ -86,6 +89,8 @@ def _compare(workspace: Workspace, index: IndexVersion, shard: str) -> Reconcili
     wanted = wanted_rows(stated, (piece.filter(is_current) for piece in chunks.pieces()))
     try:
         rows = difference(lance, shard, wanted, served=True, thorough=True)
+    except StorageUnavailable:
+        raise
     except CorpusError as error:
         return Reconciliation((str(error),), tuple(sorted(wrong)))
     return Reconciliation(

@@ -145,9 +145,9 @@ class _Update:
 
     def wanted(self, version: ChunkerVersion) -> dict[str, str]:
         """The key each document's chunks must have under a version."""
-        facts = self.ready.drop("n_chars")
+        facts, declared = self.ready.drop("n_chars"), version.digest
         return {
-            doc_id: chunkset_key(*known, version.digest, *self.left_out(version, doc_id))
+            doc_id: chunkset_key(*known, declared, *self.left_out(version, doc_id))
             for doc_id, *known in facts.iter_rows()
         }
 

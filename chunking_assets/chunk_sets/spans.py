@@ -468,9 +468,12 @@ class Document:
 def _word_tables() -> tuple[np.ndarray, np.ndarray]:
     """For each character of the basic plane: whether a word may end behind it, whether it is white
     space."""
-    plane = [chr(code) for code in range(0x10000)]
-    ends = np.array([_ENDS_A_WORD.match(char) is not None for char in plane])
-    return ends, np.array([char.isspace() and ends[at] for at, char in enumerate(plane)])
+    plane = "".join(map(chr, range(0x10000)))
+    ends, spaces = np.zeros((2, 0x10000), np.bool_)
+    for found in _ENDS_A_WORD.finditer(plane):
+        ends[found.start()] = True
+        spaces[found.start()] = found[0].isspace()
+    return ends, spaces
 
 
 def _word_starts(text: str) -> "array[int]":

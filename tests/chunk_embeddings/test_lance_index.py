@@ -331,7 +331,7 @@ def test_a_row_that_is_there_twice_is_there_once_after_an_update(index):
 def test_one_changed_row_does_not_write_the_table_anew(index):
     index.replace_documents(rows("docs/a", [f"word {n} " * 50 for n in range(2000)]), "docs")
     index.publish()
-    data = index._folder / "data"
+    data = index._store.here / "data"
     before = disk_bytes(data)
     for number in range(4):
         one = rows("docs/b", [f"other {number}"])
@@ -378,11 +378,24 @@ def test_a_reader_keeps_its_version_for_the_grace_and_not_longer(index):
         index.open_at(publications(index._workspace, index.name)[0].at)
 
 
+def test_new_rows_leave_the_indexes_there_are_as_they_are(index):
+    index.replace_documents(rows("docs/0", ["a", "b"]), "docs", ["docs/0"])
+    index.publish()
+    before = {part["uuid"] for part in index._dataset().list_indices()}
+    index.replace_documents(rows("docs/1", ["c"]), "docs", ["docs/1"])
+    index.publish()
+    assert before < {part["uuid"] for part in index._dataset().list_indices()}
+    assert index.unindexed_rows() == 0
+
+
 def test_many_small_updates_are_compacted_without_being_asked(index, monkeypatch):
     monkeypatch.setattr(lance_index, "MOST_FRAGMENTS", 3)
+    monkeypatch.setattr(lance_index, "MOST_INDEX_PARTS", 2)
     for number in range(6):
         index.replace_documents(rows(f"docs/{number}", ["a"]), "docs", [f"docs/{number}"])
         index.publish()
+        parts = [len(one.segments) for one in index._dataset().describe_indices()]
+        assert max(parts) <= 3
     assert index._dataset().stats.dataset_stats()["num_fragments"] <= 4
     assert words(index) == ["a"] * 6
 
@@ -392,7 +405,7 @@ def test_a_damaged_newest_commit_is_forgotten_and_the_served_version_stays(index
     version = update(index, "served")
     index.replace_documents(rows("docs/a", ["unpublished"]), "docs", ["docs/a"])
     newest = lance_index.NEWEST_MANIFEST - newest_version(index)
-    (index._folder / "_versions" / f"{newest}.manifest").write_bytes(content)
+    (index._store.here / "_versions" / f"{newest}.manifest").write_bytes(content)
     with pytest.raises(CorpusError, match="make repair"):
         index.open_served()
     assert "served version" in index.heal_unreadable()
@@ -403,7 +416,7 @@ def test_a_damaged_newest_commit_is_forgotten_and_the_served_version_stays(index
 def test_a_damaged_served_version_is_dropped_to_be_built_again(index):
     version = update(index, "served")
     newest = lance_index.NEWEST_MANIFEST - version
-    (index._folder / "_versions" / f"{newest}.manifest").write_bytes(b"")
+    (index._store.here / "_versions" / f"{newest}.manifest").write_bytes(b"")
     assert "dropped" in index.heal_unreadable()
     assert not index.is_stored()
     assert index.heal_unreadable() is None

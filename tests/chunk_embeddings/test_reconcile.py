@@ -201,7 +201,8 @@ def test_a_damaged_chunk_set_is_named(corpus):
 
 def test_a_table_that_cannot_be_opened_is_built_again_from_the_cache(corpus):
     before = rows(corpus)
-    for file in (corpus.workspace.lance / "recursive-20_v1__hash.lance/_versions").iterdir():
+    table = corpus.workspace.root / "lance" / "recursive-20_v1__hash.lance"
+    for file in (table / "_versions").iterdir():
         file.write_bytes(b"")
     assert "cannot be read" in found(corpus).damage[0]
     repair(corpus)
@@ -211,7 +212,8 @@ def test_a_table_that_cannot_be_opened_is_built_again_from_the_cache(corpus):
 
 def test_a_file_of_vectors_that_is_gone_is_named_and_the_table_built_again(corpus):
     before = rows(corpus)
-    for file in (corpus.workspace.lance / "recursive-20_v1__hash.lance/data").iterdir():
+    table = corpus.workspace.root / "lance" / "recursive-20_v1__hash.lance"
+    for file in (table / "data").iterdir():
         file.unlink()
     assert "cannot be read" in found(corpus).damage[0]
     write_document(corpus.config.root, "0.md", document("another"))
@@ -226,7 +228,7 @@ def test_a_file_of_vectors_that_is_gone_is_named_and_the_table_built_again(corpu
 
 def test_a_lost_tag_is_found_and_set_again(corpus):
     before = rows(corpus)
-    shutil.rmtree(corpus.workspace.lance / "recursive-20_v1__hash.lance/_refs")
+    shutil.rmtree(corpus.workspace.root / "lance" / "recursive-20_v1__hash.lance/_refs")
     assert "nothing is served" in found(corpus).damage[0]
     repair(corpus)
     assert rows(corpus) == before
@@ -280,3 +282,25 @@ def test_one_changed_document_is_read_from_few_row_groups(corpus, monkeypatch):
     some = list(snapshot.pieces("doc_id", ["docs/3.md", "docs/none.md"]))
     assert {d for piece in some for d in piece["doc_id"]} == {"docs/3.md"}
     assert len(some) <= 3
+
+
+def test_what_a_neighbour_stated_after_the_table_was_looked_for_stays(tmp_path, monkeypatch):
+    collections = {n: {"path": f"docs/{n}", "settle_seconds": 0} for n in ("docs", "other")}
+    texts = {f"{shard}/1.md": document(1) for shard in collections}
+    file = write_corpus(tmp_path, texts, strategies=STRATEGIES, collections=collections)
+    corpus = SmallCorpus(file)
+    corpus.parse()
+    corpus.chunk()
+    look, waiting = LanceIndex.is_stored, ["other"]
+
+    def looked_for(index):
+        is_stored = look(index)
+        for shard in waiting[:]:  # the neighbour's first build falls between look and conclusion
+            waiting.remove(shard)
+            update_index(corpus.workspace, index_of(corpus), [shard], lambda _: corpus.embedder)
+        return is_stored
+
+    monkeypatch.setattr(LanceIndex, "is_stored", looked_for)
+    update_index(corpus.workspace, index_of(corpus), ["docs"], lambda _: corpus.embedder)
+    ledgers = corpus.workspace.table(EMBEDDED_CHUNKS).partitions()
+    assert {*ledgers} == {ledger(INDEX, shard) for shard in collections}
