@@ -6,7 +6,7 @@ costs without a price, are empty and never 0.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 import polars as pl
@@ -18,6 +18,8 @@ from chunking_assets.workspace import Workspace
 COSTS = "costs"
 EMBED, EMBED_BY_JOBS = "embed", "embed_batch"
 """Work: vectors, and those that jobs of a batch API brought, which have a price of their own."""
+EMBED_SENTENCES, EMBED_QUESTIONS = "embed_sentences", "embed_questions"
+"""Work: vectors that decide where a text is cut, and vectors of questions."""
 
 COSTS_SCHEMA = pl.Schema(
     {
@@ -46,9 +48,10 @@ COSTS_SCHEMA = pl.Schema(
 class Entry:
     """What one piece of work sent to one model.
 
-    `work` is `embed`, `embed_batch`, `chunk`, `answer` or the name of a judged metric; `model` is
-    named as in corpus.yaml. `tokens_saved` and `requests_saved` are what a cache made unnecessary.
-    Of a model that runs in this process, batches count as requests. None is a number nobody knows.
+    `work` is `embed`, `embed_batch`, `embed_sentences`, `embed_questions`, `chunk`, `answer` or the
+    name of a judged metric; `model` is named as in corpus.yaml. `tokens_saved` and `requests_saved`
+    are what a cache made unnecessary. Of a model that runs in this process, batches count as
+    requests. None is a number nobody knows.
     """
 
     work: str
@@ -83,6 +86,29 @@ class Entry:
     def is_empty(self) -> bool:
         """Whether nothing was sent and nothing saved."""
         return not (self.requests or self.requests_saved or self.tokens_saved)
+
+
+def added(one: Entry, more: Entry) -> Entry:
+    """Two entries as one of the first's work; what is not known of either is not of both.
+
+    >>> added(Entry(work="embed", model="m", requests=1), Entry(work="embed", model="m", retries=2))
+    ... # doctest: +ELLIPSIS
+    Entry(work='embed', model='m', ..., requests=1, requests_saved=0, retries=2, seconds=0.0)
+    """
+
+    def both(a: int | None, b: int | None) -> int | None:
+        return None if a is None or b is None else a + b
+
+    return replace(
+        one,
+        tokens_sent=both(one.tokens_sent, more.tokens_sent),
+        tokens_received=both(one.tokens_received, more.tokens_received),
+        tokens_saved=both(one.tokens_saved, more.tokens_saved),
+        requests=one.requests + more.requests,
+        requests_saved=one.requests_saved + more.requests_saved,
+        retries=one.retries + more.retries,
+        seconds=one.seconds + more.seconds,
+    )
 
 
 def record_costs(

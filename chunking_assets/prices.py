@@ -106,6 +106,24 @@ class Prices:
             return None
         return Money(sum(part.amount for part in known), known[0].currency)
 
+    def of_embedding(
+        self, model: str, tokens: int, by_jobs: int = 0, *, day: date | None = None
+    ) -> Money | None:
+        """What embedding `tokens` costs, `by_jobs` of them sent by jobs of a batch API; None
+        without a price for either.
+
+        >>> entry = Price(model="m", unit="1M input tokens", price=2, as_of="2026-01-01")
+        >>> str(Prices([entry]).of_embedding("m", 500_000)), Prices([entry]).of_embedding("m", 5, 5)
+        ('1.00 USD', None)
+        """
+        parts = [self.of_tokens(model, by_jobs, day=day, by_jobs=True)] if by_jobs else []
+        if by_jobs < tokens or not by_jobs:
+            parts.append(self.of_tokens(model, tokens - by_jobs, day=day))
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        return Money(sum(part.amount for part in known), known[0].currency)
+
     def of_storage(self, size: int, *, day: date | None = None) -> Money | None:
         """What keeping `size` bytes costs a month; None without a price."""
         return self._of(STORAGE, "GB month", size / 1e9, day)

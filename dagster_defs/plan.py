@@ -6,6 +6,7 @@ workspace is only read. What a paid model would do is counted, or estimated and 
 """
 
 import argparse
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +50,8 @@ class Step:
     `what` is the shard, chunker version, index version or strategy; `model` the one that would be
     asked, if any. `chunks` are those made, or the distinct texts to embed; `calls` the requests to
     a chat model. None is a number nobody knows, or that means nothing here; `minutes` are from past
-    runs. `is_estimate` says that documents, chunks, calls or tokens may turn out otherwise.
+    runs. Of the tokens, `tokens_by_jobs` are taken to go by a batch API, at its price.
+    `is_estimate` says that documents, chunks, calls or tokens may turn out otherwise.
     """
 
     stage: str
@@ -59,6 +61,7 @@ class Step:
     chunks: int | None = None
     calls: int | None = None
     tokens: int | None = None
+    tokens_by_jobs: int = 0
     cost: Money | None = None
     minutes: float | None = None
     is_estimate: bool = False
@@ -140,7 +143,9 @@ class _Planning:
         self.workspace = Overlay(self.real, self.folder)
         self.models = Models(self.config.embedding_models, self.workspace)
         self.past = _Past(self.real)
-        self.previewing = Previewing(self.workspace, self.real.caches, self.models)
+        self.previewing = Previewing(
+            self.workspace, self.real.caches, self.models, self.config.embedding.batch_chunks
+        )
         self.shards = list(self.config.shards())
 
     def run(self) -> Plan:
@@ -266,7 +271,10 @@ class _Planning:
                 documents=found.documents,
                 chunks=found.texts,
                 tokens=found.tokens,
-                cost=self.config.prices.of_tokens(index.model_name, found.tokens),
+                tokens_by_jobs=found.tokens_by_jobs,
+                cost=self.config.prices.of_embedding(
+                    index.model_name, found.tokens, found.tokens_by_jobs
+                ),
                 minutes=self.past.of_embedding(index.model_name).minutes(found.texts),
                 is_estimate=found.is_estimate,
             )
@@ -345,7 +353,8 @@ class _Past:
             f"{version}|"
         )
         rate = self._rate(of_version, _DOCUMENTS)
-        asked, made = self.costs.filter(of_version), self.builds.filter(of_version)
+        is_chat = pl.col("work") == "chunk"
+        asked, made = self.costs.filter(of_version & is_chat), self.builds.filter(of_version)
         if asked.is_empty():
             return replace(rate, sums={"chunks": int(made["chunks_redone"].sum())})
         paid = asked.filter(pl.col("requests") > 0)
@@ -369,7 +378,7 @@ class _Past:
 
     def of_embedding(self, model: str) -> _Rate:
         """By vector computed."""
-        of_model = pl.col("partition").str.contains(f"+{model}|", literal=True)
+        of_model = pl.col("partition").str.contains(rf"\+{re.escape(model)}[+|]")
         is_new = pl.col("vectors_embedded") > 0
         return self._rate(
             (pl.col("asset") == "chunk_embeddings") & of_model & is_new, pl.col("vectors_embedded")
@@ -430,8 +439,16 @@ def _cells(step: Step) -> list[str]:
         ),
         "" if step.model is None else "?" if step.cost is None else str(step.cost),
         "?" if step.minutes is None else f"{step.minutes:.1f}",
-        "estimate" if step.is_estimate else "",
+        ", ".join(_remarks(step)),
     ]
+
+
+def _remarks(step: Step) -> Iterator[str]:
+    if step.is_estimate:
+        yield "estimate"
+    if step.tokens_by_jobs:
+        part = "" if step.tokens_by_jobs == step.tokens else f"{step.tokens_by_jobs:,} tokens by "
+        yield f"{part}batch API"
 
 
 def _number(value: int | None) -> str:

@@ -19,6 +19,16 @@ KEY = "sk-live-0123456789-never-to-be-seen"
 DIMENSIONS = 8
 
 
+def word_tokenizer(folder):
+    """The path of a new `tokenizer.json`: a token a word, and no special ones."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    engine = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    engine.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    engine.save(str(folder / "tokenizer.json"))
+    return str(folder / "tokenizer.json")
+
+
 def vector_of(text, dimensions=DIMENSIONS):
     """float32, unit length."""
     numbers = np.frombuffer(sha256(text.encode()).digest(), np.uint8)[:dimensions]
@@ -193,9 +203,12 @@ def _respond(body, attempt):
     for text, vector in zip(texts, vectors, strict=True):
         if "nan" in text and model == "bad-numbers":
             vector[0] = np.nan
+        if "infinite" in text and model == "bad-numbers":
+            vector[0] = np.inf
         if "zero" in text and model == "bad-numbers":
             vector[:] = 0
     as_bytes = body.get("encoding_format") == "base64" and model != "ignores-base64"
+    as_bytes = as_bytes or model == "always-base64"
     data = [
         {
             "object": "embedding",
@@ -208,6 +221,12 @@ def _respond(body, attempt):
     ]
     if model == "one-missing" and "lost" in texts:
         data = data[1:]
+    if model == "one-more":
+        data = [*data, {**data[-1], "index": len(data)}]
+    if model == "nulls":
+        data = [{**item, "embedding": [None, *item["embedding"][1:]]} for item in data]
+    if model == "no-embedding":
+        data = [{"object": "embedding", "index": item["index"]} for item in data]
     if model == "shuffled":
         data = data[::-1]
     if model == "no-index":
@@ -232,8 +251,8 @@ def _http_fault(model, body, texts, attempt):
         return _error(404, "model_not_found", f"The model `{model}` does not exist")
     elif model == "refuses-all":
         return _error(400, None, "unknown parameter: input")
-    elif model == "at-most-3" and len(texts) > 3:
-        return _error(413, None, "batch size 32 > maximum allowed batch size 3")
+    elif (few := re.fullmatch(r"at-most-3(?:-(\d+))?", model)) and len(texts) > 3:
+        return _error(int(few[1] or 413), None, "batch size 32 > maximum allowed batch size 3")
     elif model == "poison" and any("poison" in text for text in texts):
         return _error(400, None, f"input cannot be read (key {KEY})")
     elif model == "no-base64" and body.get("encoding_format") == "base64":

@@ -25,6 +25,11 @@ def asked_for(what: str) -> Iterator[None]:
         _ASKED_FOR.reset(token)
 
 
+def asked_for_now() -> str:
+    """What is asked in this thread is sent for; empty where nobody said."""
+    return _ASKED_FOR.get()
+
+
 class MeteredChat(Chat):
     """Asks another chat, and counts what its calls spent; safe for threads."""
 
@@ -61,6 +66,6 @@ class MeteredChat(Chat):
         self._chat.close()
 
     def _count(self, model: str, spent: Spent) -> None:
-        key = (_ASKED_FOR.get(), model)
+        key = (asked_for_now(), model)
         with self._counting:
             self._spent[key] = self._spent.get(key, Spent()) + spent

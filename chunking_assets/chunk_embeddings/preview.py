@@ -5,15 +5,18 @@ so it is not loaded either, and its tokens are those of its tokenizer alone.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-import polars as pl
-
-from chunking_assets.chunk_embeddings.build import FINGERPRINTS, stale_documents
+from chunking_assets.chunk_embeddings.build import (
+    BATCH_CHUNKS,
+    FINGERPRINTS,
+    in_batches,
+    stale_documents,
+)
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.chunk_sets.late import LateChunker
@@ -30,6 +33,8 @@ class Preview:
     """What an update of one index version would do: documents put in anew and removed, distinct
     texts to embed, the tokens of those, and texts whose vector is there.
 
+    `tokens_by_jobs` are the tokens that would be sent by jobs of a batch API.
+
     `is_estimate` where the tokens are not those the model would read: special tokens are left out,
     or chunks would be read in a window around them.
     """
@@ -38,6 +43,7 @@ class Preview:
     removed: int
     texts: int
     tokens: int
+    tokens_by_jobs: int
     reused: int
     is_estimate: bool
 
@@ -50,48 +56,65 @@ class Preview:
 class Previewing:
     """Looks at one index version after the other: a text that one needs is there for the next.
 
-    `caches` is the folder of the caches to look into, `models` load what must be loaded.
+    `caches` is the folder of the caches to look into, `models` load what must be loaded, and
+    `batch_chunks` is how many chunks an update looks at together.
     """
 
     workspace: Workspace
     caches: Path
     models: Models
+    batch_chunks: int = BATCH_CHUNKS
     needed: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, index: IndexVersion, shards: Sequence[str]) -> Preview:
         """What bringing an index version up to date with the chunk sets there are would do."""
-        texts: list[str] = []
+        batches: list[list[str]] = []
         documents = removed = 0
         for shard in shards:
             changes = stale_documents(self.workspace, index, shard)
             documents, removed = documents + len(changes.redo), removed + len(changes.removed)
             if changes.redo:
-                texts += self._searched(index, shard, changes.redo)
+                batches += self._searched(index, shard, changes.redo)
         needed = self.needed.setdefault(index.model_name, set())
-        key, held, count = self._known(index) if texts else (str, _nothing_held, None)
-        by_key = {key(text): text for text in texts}
+        key, held, count = self._known(index) if any(batches) else (str, _nothing_held, None)
+        by_key = {key(text): text for batch in batches for text in batch}
         new = by_key.keys() - needed
         new -= held(sorted(new))
         needed |= new
-        missing = [by_key[k] for k in sorted(new)]
+        order = sorted(new)
+        missing = [by_key[k] for k in order]
+        tokens = dict(zip(order, self._tokens(index, count, missing), strict=True))
+        by_jobs = self._by_jobs(index, [{*map(key, batch)} for batch in batches], new)
         return Preview(
             documents=documents,
             removed=removed,
             texts=len(missing),
-            tokens=sum(self._tokens(index, count, missing)),
+            tokens=sum(tokens.values()),
+            tokens_by_jobs=sum(tokens[k] for k in by_jobs),
             reused=len(by_key) - len(missing),
             is_estimate=bool(missing)
             and (count is None or isinstance(index.chunker_version.chunker, LateChunker)),
         )
 
-    def _searched(self, index: IndexVersion, shard: str, doc_ids: Sequence[str]) -> list[str]:
-        chunks = self.workspace.table(CHUNKS).read(
-            cell(index.chunker_version.name, shard),
-            ["doc_id", "searched", *EMBED_TEXT.meta.root_names()],
-        )
-        assert chunks is not None
-        chunks = chunks.filter(pl.col("doc_id").is_in(doc_ids) & pl.col("searched"))
-        found: list[str] = chunks.select(embed_text=EMBED_TEXT)["embed_text"].to_list()
+    def _searched(
+        self, index: IndexVersion, shard: str, doc_ids: Sequence[str]
+    ) -> Iterator[list[str]]:
+        """The texts of these documents, those that are looked at together in one list."""
+        table = self.workspace.table(CHUNKS)
+        manifest = table.manifest(cell(index.chunker_version.name, shard))
+        assert manifest is not None
+        for batch in in_batches(table.snapshot(manifest), doc_ids, self.batch_chunks):
+            yield batch.filter("searched").select(embed_text=EMBED_TEXT)["embed_text"].to_list()
+
+    def _by_jobs(self, index: IndexVersion, batches: Sequence[set[str]], new: set[str]) -> set[str]:
+        """The new texts that jobs would embed: those of batches with enough of them."""
+        least, found, seen = index.model.jobs_from(), set[str](), set[str]()
+        if least is None:
+            return found
+        for batch in batches:
+            here = (batch & new) - seen
+            seen |= here
+            found |= here if len(here) >= least else set()
         return found
 
     def _known(

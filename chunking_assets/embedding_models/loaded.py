@@ -48,10 +48,12 @@ class Models:
         """Passage vectors, float32 (len(texts), dimensions), unit length; each is computed once
         in the life of the workspace."""
         embedder = self.embedder(name)
-        identity = embedder.identity
-        folder = self.workspace.caches / VECTORS
-        cache = VectorCache(folder, identity.fingerprint, identity.dimensions)
-        return embed_through_cache(embedder, cache, texts).vectors
+        return embed_through_cache(embedder, self.cache_of(embedder), texts).vectors
+
+    def cache_of(self, embedder: Embedder) -> VectorCache:
+        """Where the vectors of an embedder are kept."""
+        identity, folder = embedder.identity, self.workspace.caches / VECTORS
+        return VectorCache(folder, identity.fingerprint, identity.dimensions)
 
     def _model(self, name: str) -> EmbeddingModel:
         if name not in self.declared:

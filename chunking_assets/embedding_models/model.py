@@ -7,6 +7,7 @@ two models never share a vector and a changed model never passes for the old one
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
@@ -25,7 +26,7 @@ Batch = tuple[Sequence[int], np.ndarray]
 """Positions of some texts, and their vectors: float32 (positions, dimensions)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the fingerprint is kept, as every vector's key asks it
 class ModelIdentity:
     """Everything that decides a vector besides the text.
 
@@ -42,7 +43,7 @@ class ModelIdentity:
     pooling: str
     normalised: bool
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return digest("embedding-model", asdict(self))
 
@@ -125,6 +126,11 @@ class EmbeddingModel(BaseModel):
     def declaration(self) -> dict[str, object]:
         """What is recorded at first use and may not change under the same name."""
         return {"kind": self.kind, **self.model_dump(mode="json")}
+
+    def jobs_from(self) -> int | None:
+        """From so many new passages on, looked at together, a batch API embeds them; None:
+        never."""
+        return None
 
     def tokenizer_fingerprint(self) -> str:
         """Known without loading anything heavy: part of every chunker version's digest."""

@@ -61,11 +61,13 @@ class OpenAIModel(EmbeddingModel):
     """`kind: openai`: `model` asked at `base_url`, by the protocol of OpenAI's `/embeddings`.
 
     For OpenAI's own models `dimensions`, `max_tokens` and `tokenizer` are known; `dimensions` can
-    ask for shorter vectors. For others all three are required: `tokenizer` is the path of the
-    model's `tokenizer.json` (from the folder of corpus.yaml) or a tiktoken encoding, `max_tokens`
-    what the server reads of one text. A text beyond it is refused before anything is sent, or
-    with `truncate` cut at the last token that fits. From `batch_from` new texts on, of those that
-    are looked at together, the batch API embeds them: cheaper, later, collected by a later run.
+    ask for shorter vectors. For others all three are required, and `dimensions` are only expected,
+    unless `send_dimensions` says that the server is to be asked for them: `tokenizer` is the path
+    of the model's `tokenizer.json` (from the folder of corpus.yaml) or a tiktoken encoding,
+    `max_tokens` what the server reads of one text. A text beyond it is refused before anything is
+    sent, or with `truncate` cut at the last token that fits. From `batch_from` new texts on, of
+    those that are looked at together, the batch API embeds them: cheaper, later, collected by a
+    later run.
     The key is read from the variable `key_variable` of the environment.
     """
 
@@ -76,6 +78,7 @@ class OpenAIModel(EmbeddingModel):
     key_variable: str = KEY_VARIABLE
     revision: str = ""
     dimensions: int | None = Field(default=None, ge=1)
+    send_dimensions: bool | None = None
     max_tokens: int | None = Field(default=None, ge=8)
     tokenizer_name: str | None = Field(default=None, alias="tokenizer")
     query_prefix: str = ""
@@ -142,6 +145,9 @@ class OpenAIModel(EmbeddingModel):
             "model of kind onnx with pooling: mean."
         )
 
+    def jobs_from(self) -> int | None:
+        return self.batch_from
+
     def tokenizer_fingerprint(self) -> str:
         name = self._tokenizer_name
         if name in ENCODINGS:
@@ -175,7 +181,7 @@ class OpenAIModel(EmbeddingModel):
             self._identity(),
             self.limits_at(endpoint),
             truncate=self.truncate,
-            shorten=self.dimensions not in (None, DIMENSIONS.get(self.model, self.dimensions)),
+            shorten=self._sends_dimensions,
             speaks_base64=_is_openai(endpoint),
             key_variable=self.key_variable,
             jobs=self.jobs_folder(models_folder),
@@ -218,6 +224,12 @@ class OpenAIModel(EmbeddingModel):
     @property
     def _dimensions(self) -> int:
         return self.dimensions or DIMENSIONS[self.model]
+
+    @property
+    def _sends_dimensions(self) -> bool:
+        if self.send_dimensions is not None:
+            return self.send_dimensions
+        return self._dimensions != DIMENSIONS.get(self.model, self._dimensions)
 
     @property
     def _max_tokens(self) -> int:

@@ -218,12 +218,13 @@ class RemoteEmbedder:
                     raise failure
 
     def jobs(self) -> tuple[list[str], int]:
-        """Names of jobs that `collect_earlier` would take now, and how many are under way."""
+        """The server's numbers of jobs that `collect_earlier` would take now, and how many are
+        under way. A number is of one attempt: texts sent again have another."""
         if self._jobs is None or not self._jobs.open():
             return [], 0
         with self._jobs.alone():
-            batches = {job.name: self._jobs.batch(job) for job in self._jobs.open()}
-        done = [name for name, batch in batches.items() if batch.status in FINAL]
+            batches = [self._jobs.batch(job) for job in self._jobs.open()]
+        done = [batch.id for batch in batches if batch.status in FINAL]
         return done, len(batches) - len(done)
 
     def _left_by_jobs(
@@ -451,7 +452,8 @@ class RemoteEmbedder:
             self._stop(
                 "endpoint_error",
                 f"{self._endpoint.host} does not shorten the vectors of {self.identity.id} "
-                f"({rejection.message}): give the model's own number of dimensions",
+                f"({rejection.message}): give the model's own number of dimensions, and "
+                "send_dimensions: false if you set it",
             )
         return refuses_bytes
 
@@ -469,10 +471,12 @@ class RemoteEmbedder:
             values = _values(getattr(item, "embedding", None))
             if values is None or values.shape != (dimensions,):
                 found = "something else" if values is None else f"{values.size} dimensions"
+                asked = "dimensions" in self._options
                 self._stop(
                     "endpoint_error",
                     f"{self.identity.id} at {host} gives {found}, not {dimensions} dimensions: "
-                    "correct dimensions of the embedding model",
+                    "correct dimensions of the embedding model"
+                    + ("" if asked else ", or set send_dimensions: true to ask for so many"),
                 )
             vectors[at] = values
         return vectors
@@ -544,6 +548,7 @@ def _values(embedding: object) -> np.ndarray | None:
     try:
         if isinstance(embedding, str):
             return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")
-        return np.asarray(embedding, np.float32)
+        values = np.asarray(embedding, np.float32)
+        return values if values.ndim == 1 else None
     except (binascii.Error, TypeError, ValueError):
         return None

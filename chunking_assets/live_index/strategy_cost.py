@@ -6,11 +6,10 @@ is each one's: nobody pays twice for the pair.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
-from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
+from chunking_assets.chunk_embeddings.build import BATCH_CHUNKS, EMBEDDED_CHUNKS, ledger
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.prices import Money, Prices
 from chunking_assets.retrieval.strategy import Strategy
@@ -22,8 +21,10 @@ class StrategyCost:
     """The size of a strategy's index, and what it costs at today's prices.
 
     `vectors` are distinct, `tokens` those the model reads for them, `size` is in bytes on disk,
-    indexes and versions not yet cleaned included. A cost is None without a price; `reindex` also
-    where a chat model takes part in chunking, whose tokens nobody knows beforehand.
+    indexes and versions not yet cleaned included. A cost is None without a price; `reindex` counts
+    the vectors of a shard at the price of a batch API where they are so many that the model would
+    be asked so, and is also None where a chat model takes part in chunking, whose tokens nobody
+    knows beforehand.
     """
 
     strategy: str
@@ -42,13 +43,14 @@ def strategy_cost(
     """What the index of a strategy holds of these shards, and what that costs."""
     index = strategy.index
     rows = workspace.table(EMBEDDED_CHUNKS).read_all(
-        [ledger(index.name, shard) for shard in shards], ["vec_key", "n_tokens"]
+        [ledger(index.name, shard) for shard in shards], ["shard", "vec_key", "n_tokens"]
     )
-    vectors = tokens = 0
+    vectors = tokens = by_jobs = 0
     if rows is not None:
-        distinct = rows.drop_nulls("vec_key").unique("vec_key")
+        distinct = rows.drop_nulls("vec_key").unique("vec_key", keep="first", maintain_order=True)
         vectors, tokens = distinct.height, int(distinct["n_tokens"].sum())
-    size = _bytes_below(workspace.lance / f"{LanceIndex(workspace, index.name).name}.lance")
+        by_jobs = _tokens_by_jobs(distinct, index.model.jobs_from())
+    size = LanceIndex(workspace, index.name).disk_bytes()
     asks_chat = index.chunker_version.chunker.asks_chat()
     return StrategyCost(
         strategy=strategy.name,
@@ -57,9 +59,16 @@ def strategy_cost(
         vectors=vectors,
         tokens=tokens,
         size=size,
-        reindex=None if asks_chat else prices.of_tokens(index.model_name, tokens),
+        reindex=None if asks_chat else prices.of_embedding(index.model_name, tokens, by_jobs),
         storage_per_month=prices.of_storage(size),
     )
+
+
+def _tokens_by_jobs(distinct: pl.DataFrame, least: int | None) -> int:
+    """Of shards with so many vectors that jobs of a batch API bring them."""
+    if least is None or least > BATCH_CHUNKS:
+        return 0
+    return int(distinct.filter(pl.len().over("shard") >= least)["n_tokens"].sum())
 
 
 def strategy_costs_frame(costs: Sequence[StrategyCost]) -> pl.DataFrame:
@@ -98,13 +107,3 @@ STRATEGY_COSTS_SCHEMA = pl.Schema(
         "storage_currency": pl.String(),
     }
 )
-
-
-def _bytes_below(folder: Path) -> int:
-    size = 0
-    for file in folder.rglob("*"):
-        try:
-            size += file.stat().st_size if file.is_file() else 0
-        except FileNotFoundError:
-            continue  # cleaned meanwhile
-    return size

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from chunking_assets.cost_ledger import Entry, record_costs
 from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
@@ -46,6 +47,11 @@ def retrieval_scores(
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
     def build(version: str) -> Built:
         declared, workspace = corpus.config, corpus.workspace
+
+        def tell(entry: Entry) -> None:
+            strategy = str(entry.strategy)
+            record_costs(workspace, declared.prices, NAME, strategy, context.run_id, [entry])
+
         stamp = begin(declared, workspace, NAME, version)
         updates = [
             update_retrieval_scores(
@@ -54,6 +60,7 @@ def retrieval_scores(
                 list(declared.shards()),
                 corpus.models.embedder,
                 logged(context.log, f"{strategy.name}: asked", "questions"),
+                tell,
                 again=config.again,
             )
             for strategy in declared.strategies_of(version)

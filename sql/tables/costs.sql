@@ -22,11 +22,11 @@ create table costs (
 comment on table costs is 'What was sent to models, never edited: one row per run, part of the corpus, question and kind of work. What a run found done already is saved, and costs nothing.';
 comment on column costs.recorded_at is 'When the work was finished.';
 comment on column costs.run_id is 'The Dagster run.';
-comment on column costs.asset is 'What was built: chunk_sets, chunk_embeddings or ragas_scores.';
+comment on column costs.asset is 'What was built: chunk_sets, chunk_embeddings, retrieval_scores or ragas_scores.';
 comment on column costs.partition is 'Which part: "chunker_version|shard", "index_version|shard", or a strategy.';
 comment on column costs.strategy is 'The strategy, where the work was for one alone; an index is shared by all strategies over it.';
 comment on column costs.question_id is 'The gold question, for answers and judgements.';
-comment on column costs.work is 'embed, embed_batch (what jobs of a batch API brought), chunk (a chat model that takes part in chunking), answer, or the judged metric.';
+comment on column costs.work is 'embed, embed_batch (what jobs of a batch API brought), embed_sentences (vectors that decide where a text is cut), embed_questions, chunk (a chat model that takes part in chunking), answer, or the judged metric.';
 comment on column costs.model is 'The model, as corpus.yaml and its prices name it.';
 comment on column costs.tokens_sent is 'Tokens the model read, by the count of the endpoint where there is one; NULL if it did not say.';
 comment on column costs.tokens_received is 'Tokens the model wrote; NULL if the endpoint did not say.';

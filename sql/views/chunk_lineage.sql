@@ -23,7 +23,7 @@ last_build as (
 ),
 live as (
     select
-        s.chunker_version || '+' || s.embedding_model as index_version,
+        s.index_version,
         h.strategy,
         h.live_from
     from live_history as h
@@ -65,7 +65,7 @@ left join last_build as p on p.asset = 'parsed_elements' and p.partition = x.sha
 left join last_build as k
     on k.asset = 'chunk_sets' and k.partition = c.chunker_version || '|' || x.shard
 left join last_build as b
-    on b.asset = 'chunk_embeddings' and b.partition = c.chunker_version || '|' || x.shard
+    on b.asset = 'chunk_embeddings' and b.partition = x.index_version || '|' || x.shard
 left join live as l on l.index_version = x.index_version;
 
 comment on view chunk_lineage is 'Where a chunk comes from and where it went: one row per chunk and index version that holds it. Ask for one chunk_id or doc_id.';

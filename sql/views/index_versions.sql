@@ -13,19 +13,19 @@ held as (
 ),
 used as (
     select
-        s.chunker_version || '+' || s.embedding_model as index_version,
+        s.index_version,
         list(s.strategy order by s.strategy) as strategies,
         bool_or(h.strategy is not null) as is_live
     from strategies as s
     left join live_history as h on h.strategy = s.strategy and h.live_until is null
-    group by index_version
+    group by s.index_version
 ),
--- Builds are logged by chunker version and shard; all models of a version are brought up together.
+-- Builds are logged by index version and shard.
 built as (
-    select regexp_replace(partition, '\|[^|]*$', '') as chunker_version, max(recorded_at) as at_last
+    select regexp_replace(partition, '\|[^|]*$', '') as index_version, max(recorded_at) as at_last
     from builds
     where asset = 'chunk_embeddings'
-    group by chunker_version
+    group by index_version
 )
 select
     coalesce(d.index_version, h.index_version) as index_version,
@@ -36,6 +36,7 @@ select
     d.chunker_kind,
     split_part(coalesce(d.index_version, h.index_version), '+', 2) as embedding_model,
     d.model_kind,
+    d.precision,
     d.dimensions,
     d.revision,
     d.fingerprint,
@@ -49,11 +50,11 @@ from declared_indexes as d
 full join held as h on h.index_version = d.index_version
 left join used as u on u.index_version = d.index_version
 left join built as b
-    on b.chunker_version = split_part(coalesce(d.index_version, h.index_version), '+', 1)
+    on b.index_version = coalesce(d.index_version, h.index_version)
 order by is_live desc, index_version;
 
 comment on view index_versions is 'One row per index version: what it is made with, what it holds, who uses it.';
-comment on column index_versions.index_version is 'Chunker version and embedding model: "recursive-400@1+e5-small".';
+comment on column index_versions.index_version is 'Chunker version, embedding model, and the precision unless it is float32: "recursive-400@1+e5-small".';
 comment on column index_versions.is_declared is 'False for one that is held although no declared strategy asks for it any more.';
 comment on column index_versions.is_live is 'True if the strategy that serves now is over it.';
 comment on column index_versions.strategies is 'The declared strategies over it; NULL if there are none.';
@@ -61,6 +62,7 @@ comment on column index_versions.chunker_version is 'How documents are cut.';
 comment on column index_versions.chunker_kind is 'The chunking method behind the chunker version.';
 comment on column index_versions.embedding_model is 'The embedding model.';
 comment on column index_versions.model_kind is 'The embedder behind its name.';
+comment on column index_versions.precision is 'What a number of a vector is stored as: float32 or float16; NULL if it is not declared any more.';
 comment on column index_versions.dimensions is 'Numbers in a vector; NULL if nothing is stored yet.';
 comment on column index_versions.revision is 'Which weights the model had when it was first used; NULL if it never was.';
 comment on column index_versions.fingerprint is 'Digest of the model as it runs: equal fingerprint, equal vectors.';

@@ -35,7 +35,7 @@ order by strategy nulls last, asset, work, model;
 comment on view spending is 'What was spent so far for each declared strategy, by work and model. Vectors are shared by the strategies over one index, and counted for each: do not add them up over strategies.';
 comment on column spending.strategy is 'The strategy; NULL for work that belongs to none that is declared.';
 comment on column spending.asset is 'What was built.';
-comment on column spending.work is 'embed, embed_batch, chunk, answer, or the judged metric.';
+comment on column spending.work is 'embed, embed_batch, embed_sentences, embed_questions, chunk, answer, or the judged metric.';
 comment on column spending.model is 'The model.';
 comment on column spending.tokens_sent is 'Tokens sent, as far as they are known.';
 comment on column spending.tokens_received is 'Tokens received, as far as they are known.';

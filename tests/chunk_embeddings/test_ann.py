@@ -48,9 +48,13 @@ def vectors():
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-@pytest.fixture
-def index(tmp_path):
-    return LanceIndex(Workspace(tmp_path), INDEX, DIMENSIONS)
+@pytest.fixture(params=[INDEX, f"{INDEX}+float16"])
+def index(tmp_path, request):
+    return LanceIndex(Workspace(tmp_path), request.param, DIMENSIONS)
+
+
+def rounding(index):
+    return 5e-4 if index.name.endswith("float16") else 2e-6
 
 
 def test_a_small_table_is_searched_exactly(index, vectors):
@@ -73,7 +77,7 @@ def test_a_large_one_is_indexed_and_stays_so_as_it_grows(index, vectors, monkeyp
     arms = SearchArms(table)
     for query in (vectors[3], vectors[580]):
         found = [hit.vector_score for hit in arms.vector(Question(query, None), 10)]
-        assert found == pytest.approx(sorted(vectors @ query)[:-11:-1], abs=2e-6)
+        assert found == pytest.approx(sorted(vectors @ query)[:-11:-1], abs=rounding(index))
 
 
 def test_filters_hold_before_the_nearest_are_taken(index, vectors, monkeypatch):

@@ -3,10 +3,8 @@
 import polars as pl
 import pytest
 from chat_server import serving, without_endpoint
-from embedding_server import DIMENSIONS, EmbeddingServer
+from embedding_server import DIMENSIONS, EmbeddingServer, word_tokenizer
 from small_corpus import SmallCorpus, write_corpus, write_document
-from tokenizers import Tokenizer as Engine
-from tokenizers import models, pre_tokenizers
 
 from chunking_assets.chunk_embeddings.build import DocumentsRefused, ledger, update_index
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
@@ -28,14 +26,12 @@ def server(monkeypatch):
 
 @pytest.fixture
 def corpus_at(server, tmp_path):
-    engine = Engine(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    engine.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    engine.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = word_tokenizer(tmp_path)
 
     def make(model, **settings):
         remote = {
             "kind": "openai", "model": model, "base_url": server.url, "dimensions": DIMENSIONS,
-            "max_tokens": 200, "tokenizer": str(tmp_path / "tokenizer.json"), **settings,
+            "max_tokens": 200, "tokenizer": tokenizer, **settings,
         }  # fmt: skip
         file = write_corpus(
             tmp_path,

@@ -112,3 +112,17 @@ def test_a_strategys_projected_cost_is_that_of_embedding_it_anew(corpus):
     assert shown.reindex.amount == pytest.approx(update.tokens_embedded * 2e-6)
     assert shown.size > 0
     assert shown.storage_per_month is None
+
+
+@pytest.mark.parametrize(("batch_from", "per_token"), [(2, 1e-6), (99, 2e-6)])
+def test_a_projected_cost_is_that_of_the_batch_api_where_jobs_would_embed(
+    corpus, monkeypatch, batch_from, per_token
+):
+    (update,) = embed(corpus)
+    strategy = corpus.config.strategies["recursive"]
+    monkeypatch.setattr(type(strategy.index.model), "jobs_from", lambda _: batch_from)
+    half = Price(model="hash", unit="1M batch input tokens", price=1.0, as_of="2020-01-01")
+    shown = strategy_cost(corpus.workspace, strategy, ["docs"], Prices([*PRICES.entries, half]))
+    assert shown.reindex.amount == pytest.approx(update.tokens_embedded * per_token)
+    unknown = strategy_cost(corpus.workspace, strategy, ["docs"], Prices([half]))
+    assert (unknown.reindex is None) == (batch_from == 99)

@@ -5,6 +5,7 @@ import shutil
 import dagster as dg
 import pytest
 from chat_server import KEY, serving
+from embedding_server import word_tokenizer
 from judge_server import JudgeServer
 from small_corpus import CONFIGURATION
 
@@ -146,6 +147,45 @@ def test_a_chunker_that_asks_a_model_is_estimated_and_not_run(corpus_of, asking)
     assert any("asking-20@1 asks a model where to cut" in remark for remark in found.remarks)
 
 
+@pytest.mark.parametrize(
+    ("batch_from", "prices", "cost", "said"),
+    [
+        (4, {"1M input tokens": 2.0, "1M batch input tokens": 1.0}, 1e-6, "batch API"),
+        (4, {"1M input tokens": 2.0}, None, "batch API"),
+        (99, {"1M input tokens": 2.0, "1M batch input tokens": 1.0}, 2e-6, ""),
+    ],
+)
+def test_texts_for_the_batch_api_are_planned_at_its_price_and_said(
+    corpus_of, tmp_path, batch_from, prices, cost, said
+):
+    remote = {
+        "kind": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1", "dimensions": 8,
+        "max_tokens": 200, "tokenizer": word_tokenizer(tmp_path), "batch_from": batch_from,
+    }  # fmt: skip
+    corpus = corpus_of(
+        embedding_models={"remote": remote},
+        chunkers={"recursive-20@1": {"kind": "recursive", "max_tokens": 20}},
+        strategies={"one": {"chunker": "recursive-20@1", "model": "remote", "profile": "hybrid"}},
+        prices=[
+            {"model": "remote", "unit": unit, "price": price, "as_of": "2020-01-01"}
+            for unit, price in prices.items()
+        ],
+    )
+    found = plan(corpus)
+    (step,) = steps(found, "embed").values()
+    assert step.chunks > 4
+    assert step.tokens_by_jobs == (step.tokens if said else 0)
+    assert (step.cost and step.cost.amount) == (cost and pytest.approx(step.tokens * cost))
+    shown = corpus.module("plan").markdown(found)
+    assert ("batch API" in shown) == bool(said)
+
+
+def test_a_part_of_a_plan_for_the_batch_api_is_said_in_tokens(corpus):
+    planning = corpus.module("plan")
+    step = planning.Step(stage="embed", what="x", model="m", tokens=1_500, tokens_by_jobs=1_000)
+    assert planning.markdown(planning.Plan((step,))).endswith("| 1,000 tokens by batch API |\n")
+
+
 def test_without_a_price_the_cost_is_unknown_and_not_0(corpus):
     found = plan(corpus)
     assert found.cost is None
@@ -182,7 +222,7 @@ def test_judgements_are_estimated_at_most_and_nothing_is_asked(corpus_of, endpoi
     assert found.total("judge", "calls") == 2 * 2 * 6
     assert found.total("judge", "tokens") is None
     assert all(step.is_estimate for step in found.steps if step.stage in ("answer", "judge"))
-    corpus.materialize()
+    corpus.materialize("ragas_scores")
     asked = len(endpoint.requests)
     assert plan(corpus).steps == ()
     assert len(endpoint.requests) == asked

@@ -3,9 +3,7 @@
 import pytest
 from chat_server import serving, without_endpoint
 from dagster._serdes import serialize_value
-from embedding_server import DIMENSIONS, KEY, EmbeddingServer
-from tokenizers import Tokenizer as Engine
-from tokenizers import models, pre_tokenizers
+from embedding_server import DIMENSIONS, KEY, EmbeddingServer, word_tokenizer
 
 
 @pytest.fixture
@@ -13,15 +11,13 @@ def corpus_at(corpus_of, monkeypatch, tmp_path):
     """The small corpus, embedded with a key by a model of this name."""
     without_endpoint(monkeypatch)
     monkeypatch.setenv("EMBEDDING_KEY", KEY)
-    engine = Engine(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    engine.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    engine.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = word_tokenizer(tmp_path)
     with serving(EmbeddingServer()) as server:
 
         def make(model, **settings):
             remote = {
                 "kind": "openai", "model": model, "base_url": server.url, "dimensions": DIMENSIONS,
-                "max_tokens": 200, "tokenizer": str(tmp_path / "tokenizer.json"),
+                "max_tokens": 200, "tokenizer": tokenizer,
                 "key_variable": "EMBEDDING_KEY", **settings,
             }  # fmt: skip
             corpus = corpus_of(

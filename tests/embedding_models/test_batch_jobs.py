@@ -5,9 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from chat_server import serving, without_endpoint
-from embedding_server import DIMENSIONS, KEY, EmbeddingServer, vector_of
-from tokenizers import Tokenizer as Engine
-from tokenizers import models, pre_tokenizers
+from embedding_server import DIMENSIONS, KEY, EmbeddingServer, vector_of, word_tokenizer
 
 from chunking_assets.chat_models.chat_endpoint import CallFailed
 from chunking_assets.embedding_models.batch_jobs import BatchPending
@@ -29,14 +27,12 @@ def server(monkeypatch):
 @pytest.fixture
 def run(server, tmp_path):
     """A run of its own: what embedding these texts gives, with a new client."""
-    engine = Engine(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    engine.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    engine.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = word_tokenizer(tmp_path)
 
     def run(texts, model="good", **settings):
         declared = OpenAIModel(
             model=model,
-            tokenizer=str(tmp_path / "tokenizer.json"),
+            tokenizer=tokenizer,
             dimensions=DIMENSIONS,
             max_tokens=20,
             base_url=server.url,
