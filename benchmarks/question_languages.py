@@ -1,9 +1,10 @@
 """`python -m benchmarks.question_languages`: recall on the sample corpus by a question's language.
 
-The chunks and the profile of the strategy `heading-400-multilingual`, with more and fewer hits of
-other languages. How many was chosen on the first half of the questions, halved as those of
-`benchmarks.retrieval` are. A question is `foreign` if some of its evidence has to be read in
-another language than it is asked in.
+`heading` chunks of two sizes and the profile `multilingual` of corpus.yaml, with more and fewer
+hits of other languages. Size and number were chosen on the first half of the questions, halved as
+those of `benchmarks.retrieval` are. A question is `foreign` if some of its evidence has to be read
+in another language than it is asked in. Differences to English come with the 95 % interval of a
+bootstrap that draws the questions of each language anew.
 """
 
 import argparse
@@ -17,11 +18,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.chunking import MODEL
+from benchmarks.chunking import LEAST_WIDTH, MODEL, RESAMPLES, SEED
 from benchmarks.retrieval import HALVES, half_of
 from chunking_assets import config as configuration
 from chunking_assets.chunk_embeddings.build import update_index
+from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import update_chunk_sets
+from chunking_assets.chunk_sets.heading import HeadingChunker
+from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.config import Config
 from chunking_assets.embedding_models.loaded import Models
 from chunking_assets.embedding_models.vector_cache import VECTORS, CachedQueries
@@ -36,8 +40,12 @@ from evals.retrieval_scores.score import evidence_by_question, score_question
 from evals.retrieval_scores.spans import AnyOf, Slot
 
 ROOT = Path(__file__).parents[1]
-STRATEGY = "heading-400-multilingual"
-OTHER_LANGUAGES = (None, 1, 2, 3)
+PROFILE = "multilingual"
+SETTINGS = ((400, None), (400, 2), (200, None), (200, 4), (200, 6))
+"""Tokens of a chunk, and `other_languages`."""
+
+Found = dict[tuple[int, int | None], np.ndarray]
+"""By setting: recall (0 to 1) and context tokens by question, (questions, 2)."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +58,34 @@ class Asked:
     foreign: bool
 
 
-def index(config: Config, workspace: Workspace, models: Models) -> Gold:
-    """The sample corpus under the strategy's chunker version, and its questions."""
-    version = config.strategies[STRATEGY].index
-    shards = config.shards()
+def index_versions(config: Config) -> dict[int, IndexVersion]:
+    """By tokens of a chunk."""
+    model = config.embedding_models[MODEL]
+    return {
+        tokens: IndexVersion(
+            ChunkerVersion(
+                f"heading-{tokens}@1",
+                HeadingChunker(max_tokens=tokens),
+                MODEL,
+                model.tokenizer_fingerprint(),
+            ),
+            MODEL,
+            model,
+        )
+        for tokens, _ in SETTINGS
+    }
+
+
+def index(
+    config: Config, workspace: Workspace, models: Models, versions: Iterable[IndexVersion]
+) -> Gold:
+    """The sample corpus under these versions, and its questions."""
+    versions, shards = [*versions], config.shards()
     for shard, name in shards.items():
         update_documents(workspace, shard, name, config.collections[name], config.root)
-        update_chunk_sets(workspace, shard, [version.chunker_version], models)
-    update_index(workspace, version, list(shards), models.embedder)
+        update_chunk_sets(workspace, shard, [v.chunker_version for v in versions], models)
+    for version in versions:
+        update_index(workspace, version, list(shards), models.embedder)
     update_gold_questions(workspace, config.question_files(), config.root, list(shards))
     return read_gold(workspace)
 
@@ -86,17 +114,20 @@ def _in_language(slot: Slot, language: str, languages: Mapping[str, str]) -> boo
 
 
 def measure(
-    config: Config, workspace: Workspace, models: Models, questions: Sequence[Asked]
-) -> Iterable[tuple[int | None, np.ndarray]]:
-    """Of each setting: recall (0 to 1) and context tokens by question, (questions, 2)."""
-    strategy = config.strategies[STRATEGY]
-    for most in OTHER_LANGUAGES:
+    config: Config,
+    workspace: Workspace,
+    models: Models,
+    versions: Mapping[int, IndexVersion],
+    questions: Sequence[Asked],
+) -> Found:
+    found = {}
+    for tokens, most in SETTINGS:
         reader = open_index(
             workspace,
-            strategy.index.name,
+            versions[tokens].name,
             MODEL,
-            strategy.index.model,
-            strategy.profile.model_copy(update={"other_languages": most}),
+            versions[tokens].model,
+            config.retrieval_profiles[PROFILE].model_copy(update={"other_languages": most}),
             lambda: CachedQueries(models.embedder(MODEL), workspace.caches / VECTORS),
         )
         rows = []
@@ -104,7 +135,8 @@ def measure(
             hits = reader.chosen(reader.rank(question.text))
             scores = score_question({"": spans_of(hits)}, question.evidence)
             rows.append((scores["recall", ""], scores["context_tokens", ""]))
-        yield most, np.array(rows)
+        found[tokens, most] = np.array(rows)
+    return found
 
 
 def main() -> int:
@@ -116,30 +148,54 @@ def main() -> int:
     try:
         config = configuration.load(ROOT / "corpus.yaml")
         models = Models(config.embedding_models, workspace)
-        questions = asked(index(config, workspace, models), workspace)
-        _print(questions, measure(config, workspace, models, questions))
+        versions = index_versions(config)
+        questions = asked(index(config, workspace, models, versions.values()), workspace)
+        _print(questions, measure(config, workspace, models, versions, questions))
     except CorpusError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _print(questions: Sequence[Asked], found: Iterable[tuple[int | None, np.ndarray]]) -> None:
-    groups: dict[str, list[int]] = defaultdict(list)
+def difference(recall: np.ndarray, of_english: np.ndarray) -> tuple[float, float, float]:
+    """How much higher the mean recall is than that of English questions, with its interval."""
+    random = np.random.default_rng(SEED)
+    drawn, drawn_english = (
+        values[random.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
+        for values in (recall, of_english)
+    )
+    low, high = np.quantile(drawn - drawn_english, [0.025, 0.975])
+    return float(recall.mean() - of_english.mean()), float(low), float(high)
+
+
+def _print(questions: Sequence[Asked], settings: Found) -> None:
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, question in enumerate(questions):
         for name in ("all", HALVES[half_of(question.text)], _kind(question)):
-            groups[f"{question.language}, {name}"].append(number)
-    settings = dict(found)
-    table = Table(title=f"{STRATEGY}: recall, percent, by other_languages", title_justify="left")
-    for column in ("questions", "n", *map(str, settings)):
-        table.add_column(column, justify="left" if column == "questions" else "right")
-    for name, members in sorted(groups.items()):
+            groups[question.language, name].append(number)
+    table = Table(title="Recall, percent: tokens of a chunk, other_languages", title_justify="left")
+    for column in ("questions", "n", *(f"{tokens}, {most}" for tokens, most in settings)):
+        left = column == "questions"
+        table.add_column(column, justify="left" if left else "right", no_wrap=True)
+    for (language, name), members in sorted(groups.items()):
         recall = [f"{100 * values[members, 0].mean():.1f}" for values in settings.values()]
-        table.add_row(name, str(len(members)), *recall)
+        table.add_row(f"{language}, {name}", str(len(members)), *recall)
+    table.add_section()
+    for (language, name), members in sorted(groups.items()):
+        if language == "en" or name not in ("all", *HALVES):
+            continue
+        differences = [
+            difference(values[members, 0], values[groups["en", name], 0])
+            for values in settings.values()
+        ]
+        cells = [f"{100 * d:+.1f} [{100 * lo:.0f}, {100 * hi:.0f}]" for d, lo, hi in differences]
+        table.add_row(f"{language} less en, {name}", str(len(members)), *cells)
     table.add_section()
     tokens = [f"{values[:, 1].mean():.0f}" for values in settings.values()]
     table.add_row("context tokens", str(len(questions)), *tokens)
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, LEAST_WIDTH)
+    console.print(table)
 
 
 def _kind(question: Asked) -> str:

@@ -9,49 +9,46 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from pathlib import Path
+from typing import Annotated, Any
 
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
+from fastapi import FastAPI, Query, Request
+from fastapi.responses import JSONResponse
 
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.serve import open_live
 from chunking_assets.retrieval.filters import Filters
 from chunking_assets.workspace import Workspace
 
-reader = open_live(Workspace(Path(os.environ.get("CORPUS_HOME", ".corpus"))))
+reader = open_live(Workspace(os.environ.get("CORPUS_HOME", ".corpus")))
 
 
 @asynccontextmanager
-async def ready(_: Starlette) -> AsyncIterator[None]:
+async def ready(_: FastAPI) -> AsyncIterator[None]:
     """The model is loaded before the first question comes, or the service does not start."""
     await reader.asearch("Is it there?")
     yield
 
 
-async def search(request: Request) -> JSONResponse:
-    """GET /search?q=...&language=...: passages, and milliseconds it took."""
+app = FastAPI(title="Questions to the live index", lifespan=ready)
+
+
+@app.exception_handler(CorpusError)
+async def refused(_: Request, error: CorpusError) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, status_code=400)
+
+
+@app.get("/search")
+async def search(q: str = "", language: Annotated[tuple[str, ...], Query()] = ()) -> dict[str, Any]:
+    """Passages, best first, and the milliseconds it took."""
     started = time.perf_counter()
-    languages = tuple(request.query_params.getlist("language"))
-    try:
-        question = request.query_params.get("q", "")
-        passages = await reader.asearch(question, Filters(language=languages))
-    except CorpusError as error:
-        return JSONResponse({"error": str(error)}, status_code=400)
+    passages = await reader.asearch(q, Filters(language=language))
     found = [{**passage.metadata(), "text": passage.text} for passage in passages]
     spent = 1000 * (time.perf_counter() - started)
-    return JSONResponse({"strategy": reader.strategy, "ms": round(spent, 1), "passages": found})
+    return {"strategy": reader.strategy, "ms": round(spent, 1), "passages": found}
 
 
-async def explain(request: Request) -> JSONResponse:
-    """GET /explain?q=...: every candidate, its scores, and why it was dropped."""
-    try:
-        answer = await reader.aanswer(request.query_params.get("q", ""))
-    except CorpusError as error:
-        return JSONResponse({"error": str(error)}, status_code=400)
-    return JSONResponse([asdict(hit) for hit in answer.candidates])
-
-
-app = Starlette(routes=[Route("/search", search), Route("/explain", explain)], lifespan=ready)
+@app.get("/explain")
+async def explain(q: str = "") -> list[dict[str, Any]]:
+    """Every candidate, its scores, and why it was dropped."""
+    answer = await reader.aanswer(q)
+    return [asdict(hit) for hit in answer.candidates]

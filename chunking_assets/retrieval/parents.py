@@ -57,12 +57,13 @@ def _merged_once(
         merged = [
             parent if number == at else hit
             for number, hit in enumerate(hits)
-            if number == at or not _holds(parent, hit)
+            if number == at or not holds(parent, hit)
         ]
         if token_budget is None or sum(hit.n_tokens for hit in merged) <= token_budget:
             return merged
     return None
 
 
-def _holds(parent: Hit, hit: Hit) -> bool:
+def holds(parent: Hit, hit: Hit) -> bool:
+    """Whether the hit lies inside the parent's span."""
     return hit.doc_id == parent.doc_id and parent.start <= hit.start and hit.end <= parent.end

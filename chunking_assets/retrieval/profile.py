@@ -14,7 +14,7 @@ IMPLEMENTATION = 2
 
 ADDED_STEPS = {
     *("dedupe", "parents", "fusion", "rank_constant", "bm25"),
-    *("filters", "smooth", "rerank", "mmr", "expand", "other_languages"),
+    *("filters", "smooth", "rerank", "mmr", "expand", "other_languages", "trim"),
 }
 """Steps that profiles declared before did not know."""
 
@@ -32,8 +32,9 @@ class RetrievalProfile(BaseModel):
     a question is answered with, `token_budget` bounds the context in tokens of the index's own
     model. `expand` adds the neighbours of what was chosen; `other_languages` that many of the best
     hits of each language the question is not in, over and above k; `parents` puts a parent in place
-    of its children if at least that share of them were chosen; `merge` joins chunks that touch or
-    overlap in the same document.
+    of its children if at least that share of them were chosen; `trim` always, trimmed to what lies
+    between children that score at least that share of the best hit, so that `k` counts parents;
+    `merge` joins chunks that touch or overlap in the same document.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,6 +56,7 @@ class RetrievalProfile(BaseModel):
     expand: Expand | None = None
     other_languages: int | None = Field(default=None, ge=1, le=20)
     parents: float | None = Field(default=None, gt=0, le=1)
+    trim: float | None = Field(default=None, gt=0, lt=1)
     merge: bool = True
 
     @model_validator(mode="after")
@@ -63,6 +65,8 @@ class RetrievalProfile(BaseModel):
             raise ValueError(f"candidates ({self.candidates}) must be at least k ({self.k})")
         if self.other_languages is not None and self.search == "bm25":
             raise ValueError("other_languages needs vectors: words are of one language")
+        if self.trim is not None and (self.expand or self.parents is not None):
+            raise ValueError("trim hands on parents: leave out expand and parents")
         return self
 
     def declaration(self) -> dict[str, Any]:

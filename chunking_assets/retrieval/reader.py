@@ -1,8 +1,8 @@
 """The reader of an index: the one way questions are answered, in production and in the scores.
 
-A strategy's profile composes the steps: search, fuse, smooth, rerank, dedupe, cut, mmr, select with
-expand, other languages, parents, merge. The reader holds the table at the version its tag names and
-follows the tag when the index is published anew.
+A strategy's profile composes the steps: search, fuse, smooth, rerank, dedupe, cut, mmr, trim,
+select with expand, other languages, parents, merge. The reader holds the table at the version its
+tag names and follows the tag when the index is published anew.
 """
 
 import time
@@ -32,12 +32,13 @@ from chunking_assets.retrieval.hit import Answer, Hit, Passage
 from chunking_assets.retrieval.mmr import mmr
 from chunking_assets.retrieval.other_languages import Languages, of_other_languages
 from chunking_assets.retrieval.pages import Pages
-from chunking_assets.retrieval.parents import with_parents
+from chunking_assets.retrieval.parents import holds, with_parents
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.ranking import Ranking
 from chunking_assets.retrieval.rerank import Rerank, Scorer, rerank
 from chunking_assets.retrieval.search import Question, SearchArms
 from chunking_assets.retrieval.select import Selection, cut, merge, select, within
+from chunking_assets.retrieval.trim import trim
 from chunking_assets.workspace import Workspace
 
 FOLLOW_SECONDS = 0.5
@@ -261,11 +262,15 @@ class Reader(Answering):
 
         if profile.dedupe is not None:
             hits = leave(dedupe(hits, profile.dedupe), "dedupe: better hits say it already")
-        abroad = self._abroad(hits, ranking)
+        every, abroad = hits, self._abroad(hits, ranking)
         if profile.cut is not None and hits:
             hits = leave(cut(hits, profile.cut), f"cut: below {profile.cut} of the best score")
         if profile.mmr is not None:
             hits = mmr(hits, ranking.vectors, profile.mmr, max(NEIGHBOURHOOD, k or 0))
+        if profile.trim is not None and every:
+            good = cut(every, profile.trim)
+            parents = ranking.served.arms.parents
+            hits, abroad = (trim(h, good, parents, token_budget) for h in (hits, abroad))
         selection = select(
             hits,
             k=k,
@@ -278,6 +283,12 @@ class Reader(Answering):
             families = ranking.served.arms.families
             hits, chosen = chosen, with_parents(chosen, profile.parents, families, token_budget)
             leave(chosen, "parents: its parent was handed on")
+        if profile.trim is not None:
+            for hit in every:
+                why = selection.dropped.get(hit.parent_id or "")
+                if any(holds(whole, hit) for whole in chosen):
+                    why = "trim: its parent was handed on"
+                dropped |= {hit.chunk_id: why} if why else {}
         handed_on = {hit.chunk_id for hit in chosen}
         return Selection(chosen, {i: why for i, why in dropped.items() if i not in handed_on})
 

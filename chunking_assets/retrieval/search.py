@@ -20,6 +20,7 @@ from chunking_assets.retrieval.bm25 import Bm25Query
 from chunking_assets.retrieval.expand import Place
 from chunking_assets.retrieval.hit import Hit
 from chunking_assets.retrieval.parents import Family
+from chunking_assets.storage import asking_bucket
 
 TEXT_COLUMN, VECTOR_COLUMN = "embed_text", "vector"
 COLUMNS = (
@@ -65,10 +66,11 @@ class SearchArms:
 
     def __init__(self, table: Any) -> None:
         self._table = table
-        # Parents are only read; an index without them is asked without a filter, which is faster.
-        self._where = "searched" if table.count_rows("NOT searched") else None
-        self._has_levels = table.count_rows("level > 0") > 0
-        self._ann = has_ann_index(table)
+        with asking_bucket(f"table {table.name}"):
+            # Parents are only read; an index without them is asked without a filter: faster.
+            self._where = "searched" if table.count_rows("NOT searched") else None
+            self._has_levels = table.count_rows("level > 0") > 0
+            self._ann = has_ann_index(table)
 
     def vector(self, question: Question, limit: int) -> list[Hit]:
         """The `limit` chunks with the highest cosine to the question."""
@@ -77,7 +79,7 @@ class SearchArms:
         if self._ann:
             kept = max(ANN_SEARCH, ANN_REFINE * (limit + 1))
             search = search.ef(kept).refine_factor(ANN_REFINE)
-        rows = search.limit(limit + 1).select([*self._read(question), "_distance"]).to_arrow()
+        rows = self._found(search.limit(limit + 1).select([*self._read(question), "_distance"]))
         return best_of(self._hits(rows, question), limit)
 
     def bm25(self, question: Question, limit: int) -> list[Hit]:
@@ -89,7 +91,7 @@ class SearchArms:
             return []
         match = MatchQuery(question.bm25.asked, TEXT_COLUMN)  # type: ignore[call-arg]  # defaults
         search = self._searched(self._table.search(match, query_type="fts"), question)
-        rows = search.limit(limit + 1).select([*self._read(question), "_score"]).to_arrow()
+        rows = self._found(search.limit(limit + 1).select([*self._read(question), "_score"]))
         engine = [round(score, BM25_DECIMALS) for score in rows["_score"].to_pylist()]
         surely = best_of(self._hits(rows, question), limit, engine)
         return sorted(surely, key=lambda hit: (-(hit.bm25_score or 0.0), *hit.rank_key[1:]))
@@ -108,7 +110,7 @@ class SearchArms:
         )
         near = f"doc_id IN ({_listed(places)}) AND ({among})"
         search = self._searched(self._table.search(), question, near)
-        rows = search.select(self._read(question)).limit(None).to_arrow()
+        rows = self._found(search.select(self._read(question)).limit(None))
         return {(hit.doc_id, hit.ordinal): hit for hit in self._hits(rows, question)}
 
     def _read(self, question: Question) -> list[str]:
@@ -122,6 +124,9 @@ class SearchArms:
         if question.query is not None and rows.num_rows:
             flat = rows[VECTOR_COLUMN].combine_chunks().flatten().to_numpy()
             vectors = flat.reshape(rows.num_rows, -1)
+            if vectors.dtype != np.float32:  # rounded, so not quite of unit length
+                vectors = vectors.astype(np.float32)
+                vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
             cosines = [round(c, COSINE_DECIMALS) for c in (vectors @ question.query).tolist()]
             question.vectors |= zip(rows["chunk_id"].to_pylist(), vectors, strict=True)
         bm25: Sequence[float | None] = [None] * rows.num_rows
@@ -139,17 +144,26 @@ class SearchArms:
         conditions = [c for c in (self._where, question.where, also) if c is not None]
         return search.where(" AND ".join(conditions)) if conditions else search
 
+    def parents(self, hits: Sequence[Hit]) -> dict[str, Hit]:
+        """The parents of these hits, by chunk_id."""
+        return {row["chunk_id"]: _hit(row) for row in self._related("chunk_id", hits, COLUMNS)}
+
     def families(self, hits: Sequence[Hit]) -> dict[str, Family]:
         """The parents of these hits with the number of their children, by the parent's chunk_id."""
+        children = self._related("parent_id", hits, ["parent_id"])
+        counts = Counter(row["parent_id"] for row in children)
+        return {i: Family(parent, counts[i]) for i, parent in self.parents(hits).items()}
+
+    def _related(
+        self, column: str, hits: Sequence[Hit], columns: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        """The rows of which this column names a parent of these hits."""
         named = sorted({hit.parent_id for hit in hits if hit.parent_id is not None})
         if not named:
-            return {}
+            return []
         # The table has an index on doc_id; the rest is looked for in these documents only.
         documents = f"doc_id IN ({_listed({hit.doc_id for hit in hits})})"
-        parents = self._rows(f"{documents} AND chunk_id IN ({_listed(named)})", COLUMNS)
-        children = self._rows(f"{documents} AND parent_id IN ({_listed(named)})", ["parent_id"])
-        counts = Counter(row["parent_id"] for row in children)
-        return {row["chunk_id"]: Family(_hit(row), counts[row["chunk_id"]]) for row in parents}
+        return self._rows(f"{documents} AND {column} IN ({_listed(named)})", columns)
 
     def neighbours(self, hits: Sequence[Hit]) -> set[frozenset[str]]:
         """The pairs of chunk_ids with nothing but white space between them.
@@ -185,10 +199,14 @@ class SearchArms:
         }
 
     def _rows(self, where: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = (
-            self._table.search().where(where).select(list(columns)).limit(None).to_list()
-        )
+        search = self._table.search().where(where).select(list(columns)).limit(None)
+        found: list[dict[str, Any]] = self._found(search).to_pylist()
         return found
+
+    def _found(self, search: Any) -> Any:
+        """The rows of a search as an Arrow table."""
+        with asking_bucket(f"table {self._table.name}"):
+            return search.to_arrow()
 
 
 def best_of(hits: Sequence[Hit], limit: int, scores: Sequence[float] | None = None) -> list[Hit]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chunking_assets.chunk_embeddings.version import IndexVersion
+from chunking_assets.chunk_embeddings.version import FULL, IndexVersion
 from chunking_assets.keys import digest
 from chunking_assets.retrieval.profile import IMPLEMENTATION, RetrievalProfile
 
@@ -18,12 +18,14 @@ class Strategy:
 
     @property
     def declared(self) -> str:
-        """Equal when corpus.yaml says the same: chunker version, model and profile."""
+        """Equal when corpus.yaml says the same: chunker version, model, precision and profile."""
+        precision = self.index.precision
         return digest(
             "strategy",
             self.index.chunker_version.digest,
             self.index.model.declaration(),
             self.profile.declaration(),
+            *([] if precision == FULL else [precision]),
         )
 
     @property

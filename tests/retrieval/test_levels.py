@@ -13,6 +13,7 @@ from chunking_assets.retrieval.open import open_strategy
 from chunking_assets.retrieval.parents import Family, with_parents
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.select import merge
+from chunking_assets.retrieval.trim import trim
 from evals.retrieval_scores.build import hits_within
 
 
@@ -144,6 +145,50 @@ def test_an_index_without_parents_is_not_asked():
     assert tree.asked == 0
 
 
+# trim
+
+
+def parents_in(tree):
+    return lambda hits: {name: family.parent for name, family in tree(hits).items()}
+
+
+PARENTS = parents_in(FAMILY)
+
+
+def test_a_parent_is_trimmed_to_what_lies_from_its_first_to_its_last_good_child():
+    second, last = children("b", "d")
+    (found,) = trim([last], [last, second], PARENTS)
+    assert (found.chunk_id, found.start, found.end, found.text) == ("p", 10, 40, "x" * 30)
+    assert (found.score, found.n_tokens) == (last.score, 30)
+
+
+def test_trimmed_parents_stand_in_the_order_of_their_best_children():
+    tree = Tree(p=((0, 40), 1, None, 4, 40), q=((40, 80), 1, None, 4, 40))
+    other = hit("other", 0.95, doc="e")
+    hits = [*children("e", parent="q"), other, *children("a", "b")]
+    assert ids(trim(hits, hits, parents_in(tree))) == ["q", "other", "p"]
+
+
+def test_a_good_hit_of_a_parent_that_is_not_among_the_ranked_adds_nothing():
+    ranked, stranger = children("a"), hit("s", 0.9, (50, 60), parent="q")
+    assert [(h.start, h.end) for h in trim(ranked, [stranger], PARENTS)] == [(0, 10)]
+
+
+def test_a_parent_over_the_token_budget_is_not_trimmed_but_left():
+    hits = children("a", "d")
+    assert ids(trim(hits, hits, PARENTS, token_budget=40)) == ["p"]
+    assert ids(trim(hits, hits, PARENTS, token_budget=39)) == ["a"]
+
+
+@given(st.sets(st.sampled_from("abcdefgh"), min_size=1), st.integers(0, 7))
+def test_a_trimmed_parent_holds_every_good_child_and_begins_and_ends_with_one(names, seed):
+    hits = children(*sorted(names))
+    best = hits[seed % len(hits)]
+    (found,) = trim([best], hits, parents_in(Tree(p=((0, 80), 1, None, 8, 80))))
+    assert (found.start, found.end) == (hits[0].start, hits[-1].end)
+    assert len(found.text) == found.end - found.start == found.n_tokens
+
+
 # merge
 
 
@@ -173,6 +218,7 @@ PROFILES = {
     "all": {"search": "bm25", "k": 4, "parents": 1.0},
     "dedupe": {"search": "bm25", "k": 4, "dedupe": 0.4},
     "hybrid": {"search": "hybrid", "k": 4, "parents": 0.5, "dedupe": 0.5},
+    "trim": {"search": "bm25", "k": 2, "cut": 0.9, "trim": 0.2},
 }
 
 
@@ -234,6 +280,23 @@ def test_a_token_budget_bounds_what_parents_add(ask):
     assert hits
 
 
+def test_parents_are_handed_on_trimmed(reader):
+    answer = reader("tree-trim").answer("alpha beta delta epsilon")
+    hits = [h for h in answer.candidates if h.dropped is None]
+    assert {h.level for h in hits} == {1}
+    assert len(hits) == 2
+    assert all(h.text == TEXT[h.start : h.end] for h in hits)
+    assert all(h.bm25_score for h in hits)
+    assert sorted(i for p in answer.passages for i in p.chunk_ids) == sorted(ids(hits))
+
+
+def test_a_hit_says_that_its_parent_was_handed_on_or_why_it_was_not(reader):
+    answer = reader("tree-trim").answer("alpha gamma epsilon")
+    fates = {h.text.split()[2]: h.dropped for h in answer.candidates if h.level == 0}
+    assert fates["alpha"] == fates["gamma"] == "trim: its parent was handed on"
+    assert fates["epsilon"] == "k: 2 better hits were handed on"
+
+
 def test_all_sizes_are_found_and_the_worse_of_two_that_overlap_is_dropped(ask):
     hits = ask("sizes-plain", "alpha")
     assert sorted(h.level for h in hits) == [0, 1, 2]
@@ -286,6 +349,12 @@ def test_a_share_is_above_0_and_at_most_1(step, share):
         RetrievalProfile(search="bm25", **{step: share})
 
 
+def test_trim_stands_alone():
+    for step in ({"parents": 0.5}, {"expand": {"before": 1}}):
+        with pytest.raises(ValidationError, match="leave out expand and parents"):
+            RetrievalProfile(search="bm25", trim=0.5, **step)
+
+
 def test_a_profile_declared_before_these_steps_came_is_still_the_same():
-    assert {"dedupe", "parents"}.isdisjoint(RetrievalProfile(search="bm25").declaration())
+    assert {"dedupe", "parents", "trim"}.isdisjoint(RetrievalProfile(search="bm25").declaration())
     assert RetrievalProfile(search="bm25", parents=0.5).declaration()["parents"] == 0.5

@@ -122,6 +122,8 @@ def test_the_web_service_answers_and_explains(corpus, monkeypatch):
         assert reply["strategy"] == "recursive"
         assert reply["passages"][0]["doc_id"] == "docs/2.md"
         assert client.get("/search").status_code == 400
+        swedish = client.get("/search", params={"q": QUESTIONS[2], "language": ["sv", "da"]})
+        assert swedish.json()["passages"] == []
         assert len(client.get("/explain", params={"q": QUESTIONS[2]}).json()) == len(DOCUMENTS)
 
 
