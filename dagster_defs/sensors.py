@@ -83,7 +83,7 @@ class Ticking:
     """Looks at collections within the seconds of one tick.
 
     `interrupted` is the collection whose look is not finished; those after it wait with it for the
-    next tick, which begins there.
+    next tick, which begins there. So do those after a source that kept the tick waiting in vain.
     """
 
     def __init__(
@@ -96,18 +96,25 @@ class Ticking:
         self._config, self._caches = config, workspace.caches
         self._clock, self._until = clock, clock() + seconds
         self.interrupted: str | None = None
+        self._is_over = False
 
     def look(self, name: str, collection: Collection) -> Look | Unfinished:
+        if self._is_over and self.interrupted is None:
+            self.interrupted = name
         if self.interrupted is not None:
             return Unfinished(0)
-        found = look(
-            name,
-            collection,
-            self._config.root,
-            self._caches,
-            until=self._until,
-            clock=self._clock,
-        )
+        try:
+            found = look(
+                name,
+                collection,
+                self._config.root,
+                self._caches,
+                until=self._until,
+                clock=self._clock,
+            )
+        except CorpusError:
+            self._is_over = self._clock() >= self._until
+            raise
         if isinstance(found, Unfinished):
             self.interrupted = name
         return found

@@ -14,8 +14,6 @@ from fork_server import TESTS, environment
 
 OF_THE_MOMENT = {"at", "run_id", "seconds", "removed_at", "latency_s", "event_id"}
 """Columns that say when and not what."""
-OF_THE_ORDER = {"reason", "moved_to"}
-"""Of a document whose new path is in another shard: moved if that shard was not built before."""
 
 
 class Observer:
@@ -103,7 +101,7 @@ class Observed:
         found = {}
         for table in self.tables():
             rows = table.read_all()
-            kept = rows.drop(*((OF_THE_MOMENT | OF_THE_ORDER) & set(rows.columns)))
+            kept = rows.drop(*(OF_THE_MOMENT & set(rows.columns)))
             found[table.name] = digest_of(map(repr, kept.iter_rows()))
         for name in self.config.index_versions:
             rows = pl.DataFrame(LanceIndex(self.workspace, name).open_served().to_arrow())
@@ -118,9 +116,9 @@ class Observed:
 
     def tables(self):
         """All but a log of what was done, which is not the same, and of when versions were served."""
-        for folder in sorted((self.workspace.root / "tables").glob("*/")):
-            if folder.name not in ("builds", "publications", "costs"):
-                yield self.workspace.table(folder.name)
+        for table in self.workspace.tables():
+            if table.name not in ("builds", "publications", "costs"):
+                yield table
 
 
 def _answer():

@@ -16,7 +16,9 @@ from chunking_assets.build_log import BUILDS
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, FINGERPRINTS
 from chunking_assets.chunk_embeddings.lance_index import KEY, LanceIndex, sql_literal
 from chunking_assets.chunk_embeddings.superseded import SUPERSEDED_CHUNKS
+from chunking_assets.chunk_embeddings.version import model_of
 from chunking_assets.chunk_sets.build import CHUNKS
+from chunking_assets.chunk_sets.settings import all_settings
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import PROMOTIONS
 from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
@@ -46,7 +48,8 @@ class Explanation:
     """What is known of a chunk. Of one that is gone, `chunk` is None and `superseded` says which
     document it was of, when it went, and the revision that came (None: the document is gone).
 
-    `document` is a row of `documents` without its text, None if it is gone; `indexes` are rows of
+    `document` is a row of `documents` without its text, None if it is gone; `chunker` holds every
+    setting, defaults too; `indexes` are rows of
     `embedded_chunks` with the model's recorded declaration; `builds` the last builds that changed
     the partitions it is or was in.
     """
@@ -118,7 +121,7 @@ def _explanation(
             for e in elements
             if is_present and e["start"] < row["end"] and e["end"] > row["start"]
         ),
-        chunker=workspace.declaration("chunkers", version),
+        chunker=all_settings(workspace.declaration("chunkers", version) or {}) or None,
         indexes=tuple({**r, "model": _model(workspace, r["index_version"])} for r in stated),
         builds=tuple(b for asset, p in partitions if (b := _last_build(workspace, asset, p))),
         served=tuple(_served(workspace, chunk_id, indexes)),
@@ -137,7 +140,7 @@ def _where(
 
 
 def _model(workspace: Workspace, index_version: str) -> dict[str, Any]:
-    name = index_version.partition("+")[2]
+    name = model_of(index_version)
     declared = workspace.declaration("embedding_models", name) or {}
     return {"name": name, **declared, **(workspace.declaration(FINGERPRINTS, name) or {})}
 

@@ -57,6 +57,10 @@ RETRIED = ("unreadable", "crashed", "timeout")
 TO_RETRY = "to_retry"
 """How many documents of a shard are worth another try, in the details of its manifest."""
 
+ARRIVED = "arrived"
+"""Documents that a shard took from others, with the path each had there, in the details of its
+manifest: a shard that is read later, after a crash or in its own run, learns where they went."""
+
 DOCUMENTS_SCHEMA = pl.Schema(
     {
         "doc_id": pl.String(),
@@ -286,8 +290,12 @@ class _Update:
                     found[file.doc_id] = index.known(file) or sha256(file.read()).hexdigest()
                 except OSError:
                     continue  # said of it where it is parsed
-            known = self.parsed_before.documents(shard)
-            new |= {d: found[d] for f in alike if (d := f.doc_id) in found and d not in known}
+            known, arrived = self.parsed_before.documents(shard), _arrived(self.workspace, shard)
+            new |= {
+                d: found[d]
+                for f in alike
+                if (d := f.doc_id) in found and (d not in known or arrived.get(d) in lost)
+            }
         revisions = {*found.values()}
         return moves(lost, new), {d for d, doc_rev in lost.items() if doc_rev in revisions}
 
@@ -306,7 +314,8 @@ class _Update:
             return bool(row["size"] > self.collection.max_bytes)
         if self.told(row["doc_id"]) not in (None, row["media_type"]):
             return False
-        key = outcome_key(row["status"], row["doc_rev"], row["media_type"], self.limits)
+        kind = self.collection.read_by(row["media_type"])
+        key = outcome_key(row["status"], row["doc_rev"], kind, self.limits)
         return row["status"] not in RETRIED and bool(
             row["parse_key"] == self.own_key(row["doc_id"], key)
         )
@@ -354,12 +363,12 @@ class _Update:
         if self.take_over(file, doc_rev, kind, len(content)):
             return
         self.parsed += 1
-        parsed = parse_document(content, file.name, kind, self.limits)
+        parsed = parse_document(content, file.name, self.collection.read_by(kind), self.limits)
         self.keep_or_add(file, parsed, doc_rev, kind, len(content))
 
     def take_over(self, file: ListedFile, doc_rev: str, kind: str, size: int) -> bool:
         """Use what the same bytes came to under another path."""
-        key = self.own_key(file.doc_id, parse_key(doc_rev, kind))
+        key = self.own_key(file.doc_id, parse_key(doc_rev, self.collection.read_by(kind)))
         found = self.parsed_before.find(key, OF_CONTENT)
         if found is None or found[0] == Place(self.shard, file.doc_id):
             return False
@@ -385,9 +394,11 @@ class _Update:
             if any(row[column] != mark[column] for column in MARKS):
                 self.marks[file.doc_id] = mark
             return
-        new = {**self.identity(file, doc_rev, kind, size), **_outcome(parsed)}
+        outcome = _outcome(parsed, self.workspace.models)
+        new = {**self.identity(file, doc_rev, kind, size), **outcome}
         if doc_rev:
-            key = outcome_key(parsed.status, doc_rev, kind, self.limits)
+            read_by = self.collection.read_by(kind)
+            key = outcome_key(parsed.status, doc_rev, read_by, self.limits)
             new["parse_key"] = self.own_key(file.doc_id, key)
         if row is None or not is_sound or any(row[column] != new[column] for column in KNOWN):
             self.new[file.doc_id], self.elements[file.doc_id] = new, parsed.elements
@@ -400,14 +411,14 @@ class _Update:
         )
 
     def identity(self, file: ListedFile, doc_rev: str, kind: str, size: int) -> Row:
-        modified_ns = file.file.modified_ns
+        modified_ns, read_by = file.file.modified_ns, self.collection.read_by(kind)
         return {
             **_identity(file.doc_id, self.name),
             "doc_rev": doc_rev,
             "media_type": kind,
             "size": size,
             "modified_at": modified_ns and datetime.fromtimestamp(modified_ns // 1000 / 1e6, UTC),
-            "parse_key": self.own_key(file.doc_id, parse_key(doc_rev, kind)) if doc_rev else "",
+            "parse_key": self.own_key(file.doc_id, parse_key(doc_rev, read_by)) if doc_rev else "",
         }
 
     def still_refused(self) -> set[str]:
@@ -418,7 +429,9 @@ class _Update:
         for doc_id, reason in self.refused.items():
             row = self.known.get(doc_id, {})
             if (row.get("status"), row.get("error")) != ("refused", reason):
-                outcome = _outcome(ParsedDocument.failure("refused", reason, REFUSED_CURE))
+                outcome = _outcome(
+                    ParsedDocument.failure("refused", reason, REFUSED_CURE), self.workspace.models
+                )
                 self.new[doc_id] = {**_identity(doc_id, self.name), **outcome}
                 self.elements[doc_id] = ()
 
@@ -461,6 +474,7 @@ class _Update:
         }
         schemas = {ELEMENTS: ELEMENTS_SCHEMA, DOCUMENTS: DOCUMENTS_SCHEMA}
         version = digest({d: [r[column] for column in SHOWN] for d, r in rows.items()})
+        arrived = self.arrived(rows.keys())
         for name, order in ((ELEMENTS, ["doc_id", "ordinal"]), (DOCUMENTS, ["doc_id"])):
             frames = [schemas[name].to_frame(), *made[name]]
             stored = self.workspace.table(name).read(self.shard)
@@ -476,8 +490,26 @@ class _Update:
                 details={
                     "content_version": _content_version(rows.values()),
                     TO_RETRY: sum(_is_to_retry(row) for row in rows.values()),
+                    ARRIVED: arrived,
                 },
             )
+
+    def arrived(self, doc_ids: Set[str]) -> dict[str, str]:
+        """What came from a shard whose table still holds it under its old path."""
+        shards = self.listing.files
+        listed = {file.doc_id for files in shards.values() for file in files}
+        came = _arrived(self.workspace, self.shard) | {
+            d: place.doc_id
+            for d, place in self.taken.items()
+            if place.shard in shards and place.shard != self.shard
+        }
+        return {
+            d: origin
+            for d, origin in came.items()
+            if d in doc_ids
+            and origin not in listed
+            and origin in self.parsed_before.documents(self.collection.shard_of(self.name, origin))
+        }
 
     def taken_over(self) -> Iterator[pl.DataFrame]:
         """The documents whose text was made for another path, with what is their own."""
@@ -515,6 +547,12 @@ class _Update:
             parsed=self.parsed,
             reused=len(self.taken),
         )
+
+
+def _arrived(workspace: Workspace, shard: str) -> dict[str, str]:
+    manifest = workspace.table(DOCUMENTS).manifest(shard)
+    found = manifest.details.get(ARRIVED) if manifest else None
+    return found if isinstance(found, dict) else {}
 
 
 def revisions_parsed(workspace: Workspace, shard: str) -> dict[str, str]:
@@ -618,8 +656,8 @@ def _identity(doc_id: str, name: str) -> Row:
     }
 
 
-def _outcome(parsed: ParsedDocument) -> Row:
-    language = detect_language(parsed.text, parsed.elements)
+def _outcome(parsed: ParsedDocument, models_folder: Path) -> Row:
+    language = detect_language(parsed.text, parsed.elements, models_folder)
     return {
         "status": parsed.status,
         "error": parsed.error,

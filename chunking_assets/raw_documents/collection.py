@@ -4,16 +4,16 @@ shards it is cut into."""
 import hashlib
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 import pathspec
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from chunking_assets.raw_documents.file_list import FileList
-from chunking_assets.raw_documents.file_system import FileSystem
+from chunking_assets.raw_documents.file_system import LISTING_SECONDS, FileSystem
 from chunking_assets.raw_documents.git_revision import GitRevision
 from chunking_assets.raw_documents.local_folder import LocalFolder
-from chunking_assets.raw_documents.media_type import type_of_suffix
+from chunking_assets.raw_documents.media_type import PDF, PDF_LAYOUTS, type_of_suffix
 from chunking_assets.raw_documents.source import Source, has_credentials
 
 GIT = "git+file://"
@@ -26,10 +26,12 @@ class Collection(BaseModel):
     `path` is a folder, relative to corpus.yaml, or a URL: `git+file://` with a `revision`, a list
     of files over `http(s)://`, or anything fsspec reads; `include` and `exclude` are globs over the
     POSIX path inside it (`**` spans folders); `read_as` says by such globs, the first that fits,
-    which files are read as if their suffix were another, whatever they look like; `shards` cuts
-    the collection by hash of the document id; `max_bytes` bounds one file; `settle_seconds` is how
-    long a file must have been left alone before it is read; `late_after_hours` is how long no
-    document may change before that is reported (None: for ever).
+    which files are read as if their suffix were another, whatever they look like; `pdf_layout` is
+    whose layout models read PDFs (None: our own rules do, without models); `shards` cuts the
+    collection by hash of the document id; `max_bytes` bounds one file; `settle_seconds` is how long
+    a file must have been left alone before it is read; `timeout_seconds` is how long a distant
+    source may take to answer, less than the minute that Dagster gives a sensor; `late_after_hours`
+    is how long no document may change before that is reported (None: for ever).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,9 +41,11 @@ class Collection(BaseModel):
     include: tuple[str, ...] = EVERY_FILE
     exclude: tuple[str, ...] = ()
     read_as: dict[str, str] = Field(default_factory=dict)
+    pdf_layout: Literal["docling"] | None = None
     shards: int = Field(default=1, ge=1, le=100)
     max_bytes: int = Field(default=50_000_000, ge=1)
     settle_seconds: float = Field(default=2.0, ge=0)
+    timeout_seconds: float = Field(default=LISTING_SECONDS, gt=0, le=40)
     late_after_hours: float | None = Field(default=None, ge=1)
 
     @field_validator("path")
@@ -95,8 +99,8 @@ class Collection(BaseModel):
             )
             return GitRevision(folder, revision or "HEAD")
         if self.path.startswith(("http://", "https://")):
-            return FileList(self.path)
-        return FileSystem(self.path)
+            return FileList(self.path, self.timeout_seconds)
+        return FileSystem(self.path, self.timeout_seconds)
 
     def includes(self, path: str) -> bool:
         """Whether a path inside it is a document's.
@@ -121,6 +125,16 @@ class Collection(BaseModel):
             if pattern.match_file(path):
                 return kind
         return None
+
+    def read_by(self, media_type: str) -> str:
+        """The media type by which a parser is found for a document of this one.
+
+        >>> Collection(path="docs", pdf_layout="docling").read_by("application/pdf")
+        'application/pdf;layout=docling'
+        """
+        if media_type == PDF and self.pdf_layout is not None:
+            return PDF_LAYOUTS[self.pdf_layout]
+        return media_type
 
     @cached_property
     def _types(self) -> list[tuple[pathspec.GitIgnoreSpec, str | None]]:

@@ -11,6 +11,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from chunking_assets.errors import CorpusError
 from chunking_assets.raw_documents.file_system import (
+    LISTING_SECONDS,
+    asked,
     cannot_be_listed,
     listed,
     open_file_system,
@@ -31,14 +33,15 @@ class FileList:
 
     An entry is a URL, relative to the list's own if you like, or an object with `url` and, as far
     as known, `path`, `size` (bytes), `etag` and `modified` (ISO 8601 or HTTP date). An entry
-    without `etag` and `modified` costs a HEAD request a look.
+    without `etag` and `modified` costs a HEAD request a look. The list, and each answer to a HEAD,
+    is waited for so many `seconds`, a file ten times as long if something comes all the time.
     """
 
     is_local, readers = False, 16
 
-    def __init__(self, url: str) -> None:
-        self.url, self.where = url, redacted(url)
-        self._system, _ = open_file_system(url)
+    def __init__(self, url: str, seconds: float = LISTING_SECONDS) -> None:
+        self.url, self.where, self._seconds = url, redacted(url), seconds
+        self._system, _ = open_file_system(url, seconds)
         self._urls: dict[str, str] = {}
 
     def files(self, skipped: Skipped, after: str | None = None) -> Iterator[SourceFile]:
@@ -62,8 +65,9 @@ class FileList:
 
     def _entries(self) -> list[dict[str, Any]]:
         try:
-            text = read_url(self._system, self.url).decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+            content = asked(self._system, "cat_file", self.url, seconds=self._seconds)
+            text = bytes(content).decode("utf-8-sig")
+        except Exception as error:  # clients raise their own
             raise cannot_be_listed(self.where, error) from None
         if not text.lstrip().startswith(("[", "{")):
             lines = (line.strip() for line in text.splitlines())
@@ -102,7 +106,8 @@ class FileList:
         etag, modified = entry.get("etag"), entry.get("modified")
         if etag is None and modified is None:
             try:
-                return listed(path, self._system.info(entry["url"]))
+                asking = asked(self._system, "info", entry["url"], seconds=self._seconds)
+                return listed(path, asking)
             except Exception:  # what cannot be asked for is there, and is found to be unreadable
                 return SourceFile(path)
         moment = None if modified is None else time_ns(str(modified))
@@ -116,4 +121,4 @@ class FileList:
         )
 
     def read(self, file: SourceFile) -> bytes:
-        return read_url(self._system, self._urls[file.path])
+        return read_url(self._system, self._urls[file.path], self._seconds)

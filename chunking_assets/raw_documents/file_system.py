@@ -4,9 +4,11 @@ Credentials come from the environment or the cloud's own chain, never from the U
 repeats what a URL may carry beside its path.
 """
 
+import threading
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from chunking_assets.errors import CorpusError
@@ -25,8 +27,17 @@ _ETAGS = ("ETag", "etag", "md5Hash", "Content-MD5", "Digest")
 _TIMES = ("LastModified", "last_modified", "Last-Modified", "mtime", "updated", "created")
 
 
+LISTING_SECONDS = 15.0
+"""What a source is given for an answer, unless its collection says otherwise."""
+READING = 10
+"""So many times as long a file may take: it may be large, while something of it always comes."""
+
+
 class FileSystem:
     """Everything below a URL, listed folder by folder in the order of names.
+
+    A folder that is not listed within `seconds` fails the listing; a file takes ten times as long
+    at most, if something comes all the time.
 
     Raises:
         CorpusError: the back end is not installed.
@@ -34,9 +45,9 @@ class FileSystem:
 
     is_local, readers = False, 16
 
-    def __init__(self, url: str) -> None:
-        self.where = redacted(url)
-        self._system, self._root = open_file_system(url)
+    def __init__(self, url: str, seconds: float = LISTING_SECONDS) -> None:
+        self.where, self._seconds = redacted(url), seconds
+        self._system, self._root = open_file_system(url, seconds)
 
     def files(self, skipped: Skipped, after: str | None = None) -> Iterator[SourceFile]:
         self._system.invalidate_cache()
@@ -64,7 +75,7 @@ class FileSystem:
         """Names below a folder. One that is not a direct child keeps the whole of its path."""
         at = f"{self._root}/{folder}".rstrip("/")
         try:
-            found = self._system.ls(at, detail=True)
+            found = asked(self._system, "ls", at, seconds=self._seconds, detail=True)
         except FileNotFoundError as error:
             if folder:
                 return []  # gone since its parent was read
@@ -83,14 +94,15 @@ class FileSystem:
         return sorted(entries, key=lambda named: named[0])
 
     def read(self, file: SourceFile) -> bytes:
-        content = read_url(self._system, f"{self._root}/{file.path}")
+        content = read_url(self._system, f"{self._root}/{file.path}", self._seconds)
         if file.size is not None and len(content) != file.size:
             raise OSError(f"{file.path}: {len(content):,} bytes came of {file.size:,}")
         return content
 
 
-def open_file_system(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL, and the path in it.
+def open_file_system(url: str, seconds: float = LISTING_SECONDS) -> tuple[Any, str]:
+    """The fsspec file system of a URL, and the path in it. Its client gives a server up that sends
+    nothing for so many seconds.
 
     Raises:
         CorpusError: its back end is not installed; the message names the extra.
@@ -99,7 +111,9 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
     scheme = url.partition("://")[0]
     try:
-        system, path = fsspec.core.url_to_fs(url, use_listings_cache=False, **_patience(scheme))
+        system, path = fsspec.core.url_to_fs(
+            url, use_listings_cache=False, **_patience(scheme, seconds)
+        )
     except (ImportError, ValueError) as error:
         cure = (
             f"Install it: pip install 'chunking-assets[{EXTRAS[scheme]}]'."
@@ -112,15 +126,53 @@ def open_file_system(url: str) -> tuple[Any, str]:
     return system, str(path).rstrip("/")
 
 
-def _patience(scheme: str) -> dict[str, Any]:
-    """Options that give a server that does not answer up before Dagster gives the tick up."""
+def _patience(scheme: str, seconds: float) -> dict[str, Any]:
+    """Options of the clients that can be told how long to wait for the next bytes."""
+    connect = min(5.0, seconds)
     if EXTRAS.get(scheme) == "s3":
-        return {"config_kwargs": {"connect_timeout": 5, "read_timeout": 30}}
+        return {"config_kwargs": {"connect_timeout": connect, "read_timeout": seconds}}
     if EXTRAS.get(scheme) == "http":
         from aiohttp import ClientTimeout
 
-        return {"client_kwargs": {"timeout": ClientTimeout(sock_connect=5, sock_read=30)}}
+        return {
+            "client_kwargs": {"timeout": ClientTimeout(sock_connect=connect, sock_read=seconds)}
+        }
     return {}
+
+
+def asked(system: Any, what: str, *arguments: Any, seconds: float, **options: Any) -> Any:
+    """The answer of a file system, if it comes within so many seconds. Clients repeat what failed,
+    and some wait for ever: what holds them is left to itself.
+
+    Raises:
+        TimeoutError: no answer came.
+    """
+    from fsspec.asyn import sync
+    from fsspec.exceptions import FSTimeoutError
+
+    late = TimeoutError("no answer within the timeout_seconds of its collection")
+    if getattr(system, "async_impl", False):
+        call = getattr(system, f"_{what}")
+        try:
+            return sync(system.loop, call, *arguments, timeout=seconds, **options)
+        except FSTimeoutError:
+            raise late from None
+    answers: SimpleQueue[tuple[Any, Exception | None]] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put((getattr(system, what)(*arguments, **options), None))
+        except Exception as error:  # back ends raise what their clients raise
+            answers.put((None, error))
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        answer, error = answers.get(timeout=seconds)
+    except Empty:
+        raise late from None
+    if error is not None:
+        raise error
+    return answer
 
 
 def cannot_be_listed(where: str, error: Exception) -> CorpusError:
@@ -136,9 +188,13 @@ def said_by(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def read_url(system: Any, url: str) -> bytes:
+def read_url(system: Any, url: str, seconds: float) -> bytes:
+    """
+    Raises:
+        OSError: it cannot be read, or takes more than ten times as many seconds.
+    """
     try:
-        content = system.cat_file(url)
+        content = asked(system, "cat_file", url, seconds=READING * seconds)
     except Exception as error:  # back ends raise what their clients raise
         raise OSError(said_by(error)) from None
     return bytes(content)

@@ -1,5 +1,6 @@
 """Asset: which strategy is better on these questions, and whether these questions can tell."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
@@ -10,13 +11,14 @@ from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
 from dagster_defs.tables import table_metadata
-from evals.strategy_comparison.build import update_strategy_comparison
+from evals.strategy_comparison.build import QuestionsMoved, update_strategy_comparison
 
 NAME = "strategy_comparison"
 
 
 @dg.asset(
     name=NAME,
+    output_required=False,
     deps=[
         dg.AssetDep("retrieval_scores", partition_mapping=every_partition),
         dg.AssetDep("ragas_scores", partition_mapping=every_partition),
@@ -31,18 +33,23 @@ NAME = "strategy_comparison"
         "Paired bootstrap and randomisation test, by document, of every scored strategy against "
         "the live one (or the declared baseline). A winner is named only when the questions can "
         "tell; otherwise the verdict says how large a difference they could have shown. What a "
-        "judge scored stands beside, and decides only if the judge agrees with people."
+        "judge scored stands beside, and decides only if the judge agrees with people. If the "
+        "questions changed since it was asked for, nothing is compared until they are scored."
     ),
 )
 def strategy_comparison(
     context: dg.AssetExecutionContext, corpus: Corpus
-) -> dg.MaterializeResult[Any]:
+) -> Iterator[dg.MaterializeResult[Any]]:
     config, workspace = corpus.config, corpus.workspace
     stamp = begin(config, workspace, NAME)
-    update = update_strategy_comparison(workspace, list(config.strategies), config.comparison)
+    try:
+        update = update_strategy_comparison(workspace, list(config.strategies), config.comparison)
+    except QuestionsMoved as moved:  # while this run waited; it is due again with the new scores
+        context.log.warning(f"Nothing was compared: {moved}")
+        return
     if stamp is not None:
         workspace.stamps.write(NAME, stamp)
-    return dg.MaterializeResult(
+    yield dg.MaterializeResult(
         data_version=dg.DataVersion(update.version),
         metadata={
             "dagster/row_count": update.rows,

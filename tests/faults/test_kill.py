@@ -4,6 +4,7 @@ nobody disturbed, row for row."""
 import os
 import random
 import shutil
+import time
 
 import pytest
 import yaml
@@ -11,22 +12,35 @@ from fork_server import ForkServer
 from observer import Observer
 from small_corpus import write_corpus, write_document
 
-SEED = 7
-KILLS = int(os.environ.get("FAULTS", "200"))
-"""So many runs are killed; `FAULTS=2000` for a longer look."""
-KILLS_A_ROUND = 25
-KILLS_OF_THE_COMMAND = 2
-STEPS_BEGIN = 6
-"""Seconds until the first process of a step is there."""
+SEED = int(os.environ.get("FAULTS_SEED") or random.randrange(1_000_000))
+"""Printed by each test: `FAULTS_SEED` repeats what it did, as far as times can be repeated."""
+KILLS = int(os.environ.get("FAULTS", "150"))
+"""So many runs of the stages are killed; `FAULTS=2000` for a longer look."""
+KILLS_A_ROUND = 30
+KILLS_OF_THE_COMMAND = 3
+KILLS_OF_A_STEP = 6
+KILLS_OF_STEPS = 44
+"""At least: a step that goes on where a killed one stopped may end before its next moment."""
 MOMENT = 1_700_000_000
 
 STAGES_ONLY = {
     "collections": {"docs": {"path": "docs", "shards": 2, "settle_seconds": 0}},
+    "chunkers": {"recursive-20@1": {"kind": "recursive", "max_tokens": 20}},
     "retrieval_profiles": {
         "everything": {"search": "hybrid", "k": 1000, "candidates": 1000, "merge": False}
     },
     "strategies": {"one": {"chunker": "recursive-20@1", "model": "hash", "profile": "everything"}},
 }
+
+
+NO_LOGS = {
+    "telemetry": {"enabled": False},
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    },
+}
+"""Dagster's settings: otherwise it follows what each step prints with four more processes."""
 
 
 def document(number, revision=0):
@@ -63,15 +77,27 @@ def write(root, name, text, revision):
     os.utime(write_document(root, name, text), (MOMENT + revision,) * 2)
 
 
-def test_two_hundred_killed_runs_serve_whole_content_and_end_as_a_calm_one(tmp_path):
+@pytest.fixture(scope="module")
+def observer():
+    with Observer() as observer:
+        yield observer
+
+
+@pytest.fixture
+def moments():
+    print(f"FAULTS_SEED={SEED}")
+    return random.Random(SEED)
+
+
+def test_killed_runs_serve_whole_content_and_end_as_a_calm_one(tmp_path, observer, moments):
     calm, killed, begun = (tmp_path / name for name in ("calm", "killed", "begun"))
     for root in (calm, killed):
         write_corpus(root, {}, **STAGES_ONLY)
         for number in range(14):
             write(root, f"{number}.md", document(number), 0)
-    author, moments = Author([calm, killed], SEED), random.Random(SEED)
+    author = Author([calm, killed], SEED)
     kills, served = 0, {}
-    with Observer() as observer, ForkServer("stages", tmp_path / "output") as stages:
+    with ForkServer("stages", tmp_path / "output") as stages:
         while kills < KILLS:
             run = stages.run(calm / "corpus.yaml")
             expected = observer.content(calm / "corpus.yaml")
@@ -119,54 +145,99 @@ def write_inputs(root):
     ]
     root.mkdir(parents=True, exist_ok=True)
     (root / "gold.yaml").write_text(yaml.safe_dump({"questions": questions}))
-    return write_corpus(
+    file = write_corpus(
         root,
-        {f"{number}.md": document(number) for number in range(14)},
-        collections=STAGES_ONLY["collections"],
+        {},
+        **STAGES_ONLY,
         questions=["gold.yaml"],
         comparison={"metric": "recall@5", "resamples": 200},
     )
+    for number in range(14):
+        write(root, f"{number}.md", document(number), 0)
+    home = root / ".corpus" / "dagster"
+    home.mkdir(parents=True)
+    (home / "dagster.yaml").write_text(yaml.safe_dump(NO_LOGS))
+    return file
 
 
-def test_the_command_killed_again_and_again_ends_as_if_nothing_had_happened(tmp_path):
-    calm, killed = tmp_path / "calm", tmp_path / "killed"
-    file = write_inputs(calm)
-    shutil.copytree(calm, killed)
-    author, moments = Author([calm, killed], SEED), random.Random(SEED)
-    of_killed = {"CORPUS_CONFIG": str(killed / "corpus.yaml")}
-    with (
-        Observer() as observer,
-        ForkServer("materialize", tmp_path / "calm.txt", CORPUS_CONFIG=str(file)) as undisturbed,
-        ForkServer("materialize", tmp_path / "killed.txt", **of_killed) as disturbed,
-    ):
-        for kills in (KILLS_OF_THE_COMMAND, KILLS_OF_THE_COMMAND // 2):
-            seconds = undisturbed.run("--promote-first").seconds
-            for _ in range(kills):
-                disturbed.run("--promote-first", kill_after=moments.uniform(0, seconds))
-            disturbed.run("--promote-first")
-            expected = observer.content(file)
-            assert observer.content(killed / "corpus.yaml") == expected
-            assert "leaderboard" in expected
-            assert "Nothing changed" in disturbed.run().output
-            author.work()
+class Killed:
+    """An incremental run of the command that is begun again and again from one state, and killed.
+
+    `expected` is what it ends with if nobody disturbs it, `steps` how many seconds of CPU each of
+    its steps uses, `seconds` how long all of it takes, by the arguments.
+    """
+
+    def __init__(self, runs, observer, file, seed):
+        self.runs, self.observer, self.file = runs, observer, file
+        self.workspace, self.before = file.parent / ".corpus", file.parent / "before"
+        first = runs.run("--promote-first")
+        served = observer.served(file)
+        Author([file.parent], seed).work()
+        shutil.copytree(self.workspace, self.before)
+        begun = time.monotonic()
+        self.steps = runs.run_killing_steps("--steps")
+        self.seconds = {(): first.seconds, ("--steps",): time.monotonic() - begun}
+        self.expected, self.whole = observer.content(file), [served, observer.served(file)]
+
+    def from_the_start(self):
+        self.runs.wait_for_steps()
+        shutil.rmtree(self.workspace)
+        shutil.copytree(self.before, self.workspace)
+        self.observer.reopen(self.file)
+
+    def serves_whole_content(self):
+        assert self.observer.served(self.file) in self.whole
+
+    def ends_as_expected(self):
+        self.runs.run()
+        self.runs.wait_for_steps()
+        assert self.observer.content(self.file) == self.expected
+        assert self.observer.served(self.file) == self.whole[1]
+
+    def kill_runs(self, times, moments, *arguments):
+        """Runs killed alone and with the processes of their steps, in turn."""
+        while times:
+            moment = moments.uniform(0, self.seconds[arguments])
+            run = self.runs.run(*arguments, kill_after=moment, with_steps=times % 2 == 0)
+            self.serves_whole_content()
+            times -= run.was_killed
+            if not run.was_killed:
+                self.from_the_start()
+        self.ends_as_expected()
+
+    def kill_steps(self, times, moments):
+        """One run, each of its steps killed at up to so many moments; how many were."""
+        kills = []
+
+        def one_more():
+            kills.append(1)
+            self.serves_whole_content()
+
+        drawn = [
+            sorted((moments.uniform(0, seconds) for _ in range(times)), reverse=True)
+            for seconds in self.steps
+        ]
+        self.runs.run_killing_steps("--steps", moments=drawn, killed=one_more)
+        self.ends_as_expected()
+        return len(kills)
 
 
-@pytest.mark.skipif("FAULTS" not in os.environ, reason="takes minutes: set FAULTS to a number")
-def test_a_command_with_a_process_for_each_step_is_killed_with_and_without_them(tmp_path):
-    """Steps that outlive the run that began them write beside the next run."""
-    calm, killed = tmp_path / "calm", tmp_path / "killed"
-    write_inputs(calm)
-    shutil.copytree(calm, killed)
-    moments = random.Random(SEED)
-    file, of_killed = calm / "corpus.yaml", killed / "corpus.yaml"
-    with ForkServer("materialize", tmp_path / "calm.txt", CORPUS_CONFIG=str(file)) as undisturbed:
-        seconds = undisturbed.run("--promote-first").seconds
-    with (
-        Observer() as observer,
-        ForkServer("multiprocess", tmp_path / "steps.txt", CORPUS_CONFIG=str(of_killed)) as runs,
-    ):
-        for with_children in (False, True):
-            moment = STEPS_BEGIN + moments.uniform(0, seconds)
-            runs.run("--promote-first", kill_after=moment, with_children=with_children)
-        runs.run("--promote-first")
-        assert observer.content(of_killed) == observer.content(file)
+def test_the_command_killed_again_and_again_ends_as_if_nothing_had_happened(
+    tmp_path, observer, moments
+):
+    """In one process and with one for every step; a step may outlive its run, and write beside the
+    next."""
+    file = write_inputs(tmp_path / "corpus")
+    environment = {"CORPUS_CONFIG": str(file)}
+    with ForkServer("multiprocess", tmp_path / "output", **environment) as runs:
+        killed = Killed(runs, observer, file, SEED)
+        assert "leaderboard" in killed.expected
+        for arguments in ((), ("--steps",)):
+            killed.from_the_start()
+            killed.kill_runs(KILLS_OF_THE_COMMAND, moments, *arguments)
+        kills = 0
+        while kills < KILLS_OF_STEPS:
+            killed.from_the_start()
+            kills += killed.kill_steps(KILLS_OF_A_STEP, moments)
+            print(f"{kills} steps were killed")
+        assert "Nothing changed" in runs.run().output

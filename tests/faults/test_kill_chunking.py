@@ -34,8 +34,9 @@ def say(what):
     sys.stdin.readline()
 
 def publish(table, manifest, publish=Table._publish):
-    publish(table, manifest)
+    drop_unnamed = publish(table, manifest)
     say("stored")
+    return drop_unnamed
 
 Table._publish = publish
 print("begun", flush=True)
@@ -110,7 +111,7 @@ def test_a_shard_killed_anywhere_is_chunked_by_the_next_run(tmp_path):
     killed = parsed(tmp_path / "killed")
     shutil.copytree(tmp_path / "killed", tmp_path / "calm")
     calm = SmallCorpus(tmp_path / "calm" / "corpus.yaml")
-    for revision, kills in enumerate([("1 chunked", "9 chunked", "1 stored"), ("2 stored",)]):
+    for revision, kills in enumerate([("9 chunked", "1 stored"), ("2 stored",)]):
         if revision:
             for corpus in (calm, killed):
                 for number in range(0, DOCUMENTS, 3):

@@ -3,12 +3,25 @@
 import os
 import shutil
 
+import pytest
 from fork_server import ForkServer
 from observer import Observer
 from small_corpus import write_corpus, write_document
 
 ROUNDS = 2
 MOMENT = 1_700_000_000
+
+
+@pytest.fixture(scope="module")
+def observer():
+    with Observer() as observer:
+        yield observer
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory):
+    with ForkServer("stages", tmp_path_factory.mktemp("stages") / "output") as stages:
+        yield stages
 
 
 def document(number, revision):
@@ -39,23 +52,21 @@ def corpora(tmp_path, shards):
     return roots[0] / "corpus.yaml", roots[1] / "corpus.yaml", edit
 
 
-def test_two_runs_over_the_same_partitions_end_as_one(tmp_path):
+def test_two_runs_over_the_same_partitions_end_as_one(tmp_path, observer, stages):
     """LanceDB: two writers of the same new keys left every row twice."""
     calm, busy, edit = corpora(tmp_path, shards=2)
-    with Observer() as observer, ForkServer("stages", tmp_path / "output") as stages:
-        for revision in range(1, ROUNDS + 1):
-            stages.run(calm)
-            stages.run_together([busy], [busy])
-            assert observer.content(busy) == observer.content(calm)
-            edit(revision)
+    for revision in range(1, ROUNDS + 1):
+        stages.run(calm)
+        stages.run_together([busy], [busy])
+        assert observer.content(busy) == observer.content(calm)
+        edit(revision)
 
 
-def test_four_runs_over_neighbouring_partitions_lose_nothing(tmp_path):
+def test_four_runs_over_neighbouring_partitions_lose_nothing(tmp_path, observer, stages):
     """LanceDB: commits of several writers conflicted, and a retry wrote rows twice or not at all."""
     calm, busy, edit = corpora(tmp_path, shards=4)
-    with Observer() as observer, ForkServer("stages", tmp_path / "output") as stages:
-        for revision in range(1, ROUNDS + 1):
-            stages.run(calm)
-            stages.run_together(*([busy, f"docs-{n:02}"] for n in range(4)))
-            assert observer.content(busy) == observer.content(calm)
-            edit(revision)
+    for revision in range(1, ROUNDS + 1):
+        stages.run(calm)
+        stages.run_together(*([busy, f"docs-{n:02}"] for n in range(4)))
+        assert observer.content(busy) == observer.content(calm)
+        edit(revision)

@@ -127,6 +127,35 @@ def test_a_document_that_moves_to_another_shard_is_not_parsed_again_in_either_or
     assert {why for why, _ in graves(corpus).values()} == {"moved"}
 
 
+def test_a_document_whose_new_shard_was_read_before_its_old_one_has_moved_all_the_same(tmp_path):
+    """As after a crash between the two; an edit beside it in the new shard changes nothing."""
+    corpus = indexed(tmp_path, 12, collections=of_docs(shards=2))
+    collection = corpus.config.collections["docs"]
+
+    def read(shard):
+        update_documents(
+            corpus.workspace, shard, "docs", collection, corpus.config.root, confirm_deletions=True
+        )
+
+    renamed = {f"docs/{n}.md": f"docs/renamed-{n}.md" for n in range(12)}
+    crossed = {
+        old: new
+        for old, new in renamed.items()
+        if (collection.shard_of("docs", old), collection.shard_of("docs", new))
+        == ("docs-00", "docs-01")
+    }
+    assert crossed
+    rename_all(corpus)
+    read("docs-01")
+    write_document(corpus.config.root, next(iter(crossed.values()))[5:], "Edited meanwhile.")
+    read("docs-01")
+    read("docs-00")
+    found = graves(corpus)
+    edited, *moved = crossed
+    assert {found[old] for old in moved} == {("moved", crossed[old]) for old in moved}
+    assert found[edited] == ("gone", None)
+
+
 def test_a_rename_of_everything_is_no_loss_where_each_shard_has_a_run_of_its_own(tmp_path):
     """A guard that takes a renamed folder for an unmounted disk is confirmed unread."""
     corpus = indexed(tmp_path, 12, collections=of_docs(shards=4))

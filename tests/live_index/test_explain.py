@@ -7,6 +7,8 @@ from small_corpus import CONFIGURATION, SmallCorpus, write_corpus, write_documen
 
 from chunking_assets.build_log import record_build
 from chunking_assets.chunk_sets.build import CHUNKS
+from chunking_assets.chunk_sets.settings import all_settings
+from chunking_assets.config import load
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index import __main__ as command
 from chunking_assets.live_index.explain import explain, in_words
@@ -57,8 +59,31 @@ def test_a_chunk_leads_to_document_elements_settings_runs_and_promotions(corpus)
     (served,) = found.served
     assert (served.strategy, served.until, served.held) == ("one", None, True)
     words = in_words(found)
-    for said in (chunk_id, "docs/a.md", "run-of-chunk_sets", "max_tokens=20", "one from "):
+    for said in (
+        chunk_id,
+        "docs/a.md",
+        "run-of-chunk_sets",
+        "max_tokens=20",
+        "overlap=0",
+        "one from ",
+    ):
         assert said in words
+
+
+def test_defaults_and_settings_inside_others_are_said_like_what_was_declared(tmp_path):
+    nested = {
+        "kind": "late", "spans": {"kind": "sentence", "max_tokens": 30},
+        "clean": {"blank_lines": True},
+    }  # fmt: skip
+    declared = {"recursive-20@1": {"kind": "recursive"}, "late@1": nested}
+    config = load(write_corpus(tmp_path, DOCUMENTS, chunkers=declared, strategies=STRATEGIES))
+    recursive, late = (all_settings(config.chunker_versions[name].declaration) for name in declared)
+    assert (recursive["max_tokens"], recursive["overlap"], recursive["prefix"]) == (400, 0, "none")
+    assert recursive["tokenizer_model"] == "hash"
+    assert (late["spans"]["max_tokens"], late["spans"]["overlap"]) == (30, 0)
+    assert (late["clean"]["blank_lines"], late["clean"]["unicode"]) == (True, "none")
+    of_before = {**config.chunker_versions["recursive-20@1"].declaration, "implementation": 0}
+    assert all_settings(of_before) == of_before
 
 
 def test_a_chunk_that_went_says_when_and_which_revision_came(corpus):

@@ -103,7 +103,7 @@ def test_chunks_that_went_are_remembered_for_a_while(corpus):
 
 
 def test_a_damaged_table_is_named_and_the_others_are_cleaned(corpus):
-    broken = corpus.workspace.lance / "broken_v1__hash.lance"
+    broken = corpus.workspace.root / "lance" / "broken_v1__hash.lance"
     (broken / "_versions").mkdir(parents=True)
     (broken / "_versions" / "1.manifest").write_bytes(b"no manifest")
     upkeep = maintain(corpus.workspace, MaintenanceSettings())

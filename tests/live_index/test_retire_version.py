@@ -55,7 +55,7 @@ def test_a_retired_version_leaves_its_scores_and_the_meaning_of_its_name(corpus)
     dropped = retire_version(workspace, OLD, declared(corpus))
     assert "index recursive-20@1+hash" in dropped
     assert stored_versions(workspace) == ["fixed-20@1"]
-    assert not (workspace.lance / "recursive-20_v1__hash.lance").exists()
+    assert not (workspace.root / "lance" / "recursive-20_v1__hash.lance").exists()
     for table in (CHUNKS, EMBEDDED_CHUNKS):
         assert all(p.startswith("fixed") for p in workspace.table(table).partitions())
     assert workspace.stamps.partitions("chunk_sets") == ["fixed-20@1|docs"]
