@@ -11,6 +11,7 @@ from chunking_assets.config import Config
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import promote
 from chunking_assets.workspace import Workspace
+from evals.gold_questions.build import content_now
 from evals.ragas_scores.build import judge_identity
 from evals.strategy_comparison.gate import gate
 
@@ -38,6 +39,7 @@ def promote_declared(
             config.comparison,
             name,
             live,
+            asked_as=content_now(workspace, config.question_files(), config.root, shards),
             min_difference=config.promotion.min_difference,
             judged_as=judge_identity(config.ragas, config.root),
         )

@@ -19,6 +19,9 @@ BEYOND = "max_questions"
 """Why a score is skipped that nobody asked for: which questions are judged depends on their names
 alone, and is the same for every strategy. A sample, not a loss."""
 
+NO_JUDGE = "no_judge"
+"""Why every score is skipped where no endpoint is configured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:

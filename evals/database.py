@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from chunking_assets.chunk_sets.settings import all_settings
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
-from chunking_assets.workspace import HISTORY, Workspace, encode
+from chunking_assets.workspace import HISTORY, Workspace
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,6 +37,8 @@ STORAGE_VERSION = "v1.5.0"
 """The oldest DuckDB release that opens the file: what DBeaver and notebooks still carry."""
 
 KEPT_BUILDS = 3
+POINTER = "evals.json"
+"""The file in a bucket that names the newest build there."""
 TRIED_ROWS = 2_000
 """Rows of each table that every view is run on before a build is served."""
 MEMORY_LIMIT = "2GB"
@@ -89,7 +92,8 @@ def publish(
 
     `dimensions` are the tables that come from configuration, by name, such as `strategies`.
     A table that was never written is there, empty. A crash or an error leaves the served file as
-    it was.
+    it was. Of a workspace in a bucket the file is served on this machine, and in the bucket too
+    where `storage.upload_database` says so.
 
     Raises:
         CorpusError: `dimensions` names an unknown table, or rows break a declared column or
@@ -102,6 +106,7 @@ def publish(
         link = workspace.eval_database
         served = link.parent / link.readlink() if link.is_symlink() and link.exists() else None
         if served is not None and served.stem.endswith(inputs):
+            _upload(workspace, served, inputs)
             return Published(link, served, inputs, rows, is_new=False)
         builds = link.parent / "builds"
         build = builds / f"evals-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{inputs}.duckdb"
@@ -118,6 +123,7 @@ def publish(
         finally:
             _clear_unfinished(builds)
         _drop_old_builds(builds, build)
+        _upload(workspace, build, inputs)
     return Published(link, build, inputs, rows, is_new=True)
 
 
@@ -169,12 +175,13 @@ def strategy_rows(strategies: Iterable["Strategy"]) -> pl.DataFrame:
                 "chunker_version": s.index.chunker_version.name,
                 "chunker_kind": s.index.chunker_version.chunker.kind,
                 "embedding_model": s.index.model_name,
+                "index_version": s.index.name,
                 "profile": s.profile_name,
                 "search": s.profile.search,
                 "k": s.profile.k,
                 "settings": json.dumps(
                     {
-                        "chunker": s.index.chunker_version.chunker.declaration(),
+                        "chunker": all_settings(s.index.chunker_version.chunker.declaration()),
                         "embedding_model": s.index.model.declaration(),
                         "profile": s.profile.model_dump(mode="json"),
                     },
@@ -211,6 +218,7 @@ def index_rows(workspace: Workspace, indexes: Iterable["IndexVersion"]) -> pl.Da
                 "chunker_kind": index.chunker_version.chunker.kind,
                 "embedding_model": index.model_name,
                 "model_kind": index.model.kind,
+                "precision": index.precision,
                 "dimensions": (
                     lance.open_served().schema.field(VECTOR).type.list_size if is_served else None
                 ),
@@ -270,7 +278,7 @@ def _source(workspace: Workspace, name: str, frame: pl.DataFrame | None) -> _Sou
             [m.partition, m.version, m.rows, *(m.files if not m.keys else ())]
             for m in manifests
         ],
-        files=tuple(table.folder / encode(m.partition) / f for m in manifests for f in m.files),
+        files=tuple(file for m in manifests for file in table.snapshot(m).files),
     )
 
 
@@ -377,6 +385,23 @@ def _serve(link: Path, build: Path) -> None:
     flip.symlink_to(build.relative_to(link.parent))
     flip.replace(link)
     _flush(link.parent)
+
+
+def _upload(workspace: Workspace, build: Path, inputs: str) -> None:
+    """The build under its own name, and last the small file that names the newest one; nothing if
+    it is not asked for, or there."""
+    store, name = workspace.store.below("evals"), f"builds/{build.name}"
+    if not workspace.uploads_database:
+        return
+    if json.loads(store.read(POINTER) or b"{}").get("inputs") == inputs:
+        return
+    shutil.copyfile(build, store.draft(name))
+    store.keep(name)
+    store.local(name).unlink()
+    pointer = {"build": name, "inputs": inputs, "bytes": build.stat().st_size}
+    store.write(POINTER, json.dumps(pointer, sort_keys=True).encode())
+    builds = sorted(file.key for file in store.files("builds"))
+    store.delete(builds[:-KEPT_BUILDS])
 
 
 def _drop_old_builds(builds: Path, served: Path) -> None:

@@ -13,12 +13,14 @@ from chat_server import OpenAIServer
 class JudgeServer(OpenAIServer):
     """`answers` maps a question to the sentences its answer consists of (default: the passages do
     not answer it), `repaired` to those it is given once its citations were found wrong; `derived`
-    an answer to the question it answers. The model `noisy` supports nothing under other seeds than
-    the first of a judgement."""
+    an answer to the question it answers. Judgements of the questions in `broken` have another
+    shape than was asked for. The model `noisy` supports nothing under other seeds than the first
+    of a judgement."""
 
     def __init__(self):
         super().__init__()
         self.answers, self.repaired, self.derived = {}, {}, {}
+        self.broken = set()
 
     def reply(self, body):
         model, output = body["model"], self.judged(body["messages"])
@@ -43,6 +45,8 @@ class JudgeServer(OpenAIServer):
             return self.grounded(messages[1]["content"], is_repair=len(messages) > 2)
         prompt = messages[0]["content"]
         given = json.loads(prompt[prompt.rindex("\ninput: ") + 8 :].rpartition("\nOutput:")[0])
+        if given.get("question") in self.broken:
+            return {"another": "shape"}
         supported = lambda text: int(text in given["context"])  # noqa: E731
         if "atomicity" in given:
             return {"claims": sentences(given["response"])}

@@ -68,11 +68,7 @@ def update_gold_questions(
     Raises:
         CorpusError: a question file says something that cannot be meant.
     """
-    documents = workspace.table(DOCUMENTS).read_all(shards, ["doc_id", "text", "status"])
-    if documents is None:
-        raise CorpusError("no shard has been parsed yet. Build parsed_elements first.")
-    before = workspace.table(GOLD_EVIDENCE).read()
-    questions, evidence = resolve(load_questions(question_files, root), documents, before)
+    questions, evidence = _resolved(workspace, question_files, root, shards)
     version = golden_version(questions, evidence)
     rows = digest("gold", questions.write_json(), evidence.write_json())
     details = {"content": scored_content(questions, evidence), "golden_version": version}
@@ -92,6 +88,28 @@ def update_gold_questions(
         stale=tuple(stale.iter_rows()),
         lost=lost_quotes(evidence),
     )
+
+
+def content_now(
+    workspace: Workspace, question_files: Sequence[Path], root: Path, shards: Sequence[str]
+) -> str:
+    """The `content` that gold questions resolved from the files as they are now would have;
+    nothing is written.
+
+    Raises:
+        CorpusError: a question file says something that cannot be meant.
+    """
+    return scored_content(*_resolved(workspace, question_files, root, shards))
+
+
+def _resolved(
+    workspace: Workspace, question_files: Sequence[Path], root: Path, shards: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    documents = workspace.table(DOCUMENTS).read_all(shards, ["doc_id", "text", "status"])
+    if documents is None:
+        raise CorpusError("no shard has been parsed yet. Build parsed_elements first.")
+    before = workspace.table(GOLD_EVIDENCE).read()
+    return resolve(load_questions(question_files, root), documents, before)
 
 
 def lost_quotes(evidence: pl.DataFrame) -> tuple[LostQuote, ...]:

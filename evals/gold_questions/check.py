@@ -4,6 +4,7 @@ An error keeps a question from being scored, or two from being told apart. A war
 that is scored and may measure something else than was meant; a note is worth knowing.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -86,12 +87,18 @@ def crosses(question: GoldQuestion) -> bool:
 
 
 def same_words(text: str) -> str:
-    """Equal for texts that differ in case, marks and white space only.
+    """Equal for texts that differ in case, marks, white space and how letters are encoded only.
 
     >>> same_words("How long?") == same_words("how  LONG")
     True
+    >>> same_words("Caf\\u00e9?") == same_words("Cafe\\u0301")
+    True
     """
-    return plain_words(text).strip()
+    return _words(text).strip()
+
+
+def _words(text: str) -> str:
+    return plain_words(unicodedata.normalize("NFKC", text))
 
 
 def holds_answer(question: str, answer: str) -> bool:
@@ -103,7 +110,7 @@ def holds_answer(question: str, answer: str) -> bool:
     False
     """
     words = same_words(answer)
-    return len(words) >= LEAST_ANSWER_CHARS and f" {words} " in plain_words(question)
+    return len(words) >= LEAST_ANSWER_CHARS and f" {words} " in _words(question)
 
 
 def other_language(declared: str, *texts: str) -> str | None:
@@ -149,7 +156,7 @@ def _own_findings(question: GoldQuestion) -> Iterator[Finding]:
             f"question: contains its answer ({question.answer!r})",
             "Ask without saying it.",
         )
-    asked = plain_words(question.question)
+    asked = _words(question.question)
     for key, quote in _quotes(question):
         words = same_words(quote.quote)
         if len(words.split()) >= LEAST_QUOTE_WORDS and f" {words} " in asked:

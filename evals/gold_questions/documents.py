@@ -69,6 +69,7 @@ class Documents:
         except OSError:
             return "", "unreadable"
         kind = collection.type_of(path) or media_type(data[:HEAD_BYTES], file.name)
+        kind = collection.read_by(kind)
         key = parse_key(sha256(data).hexdigest(), kind)
         if key in stored:
             return stored[key], "ok"

@@ -89,8 +89,8 @@ def resolve(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The `gold_questions` and `gold_evidence` rows for the documents as they are now.
 
-    `documents` has `doc_id`, `text` and `status`; only documents with status `ok` have text to
-    quote. `before` are the last `gold_evidence` rows, which know the passages as they were.
+    `documents` has `doc_id`, `text` and `status`; only readable ones (`ok`, `partial`) have text
+    to quote. `before` are the last `gold_evidence` rows, which know the passages as they were.
 
     A question is `active` (every slot has an alternative that is found), `stale` (with the reason),
     `unanswerable`, or a `draft`, with what would make it stale as its reason. `gold_evidence` has

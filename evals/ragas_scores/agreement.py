@@ -17,7 +17,7 @@ import polars as pl
 from chunking_assets.chat_models.chat_endpoint import CallFailed, ChatEndpoint
 from chunking_assets.chat_models.endpoint import endpoint_from_environment
 from chunking_assets.chat_models.response_cache import CACHE_FILE, ResponseCache
-from evals.coverage import MIN_COVERAGE
+from evals.coverage import MIN_COVERAGE, NO_JUDGE
 from evals.ragas_scores.availability import ragas_problem
 from evals.ragas_scores.event_loop import in_own_loop
 from evals.ragas_scores.frames import Schema
@@ -117,7 +117,7 @@ def judge_labels(
     endpoint = endpoint_from_environment()
     problem = None if endpoint is None else ragas_problem()
     if endpoint is None or problem:
-        kind = "ragas_unavailable" if problem else "no_judge"
+        kind = "ragas_unavailable" if problem else NO_JUDGE
         return None, [
             JudgedLabel(label, None, problem or "", kind)
             for answer in labels

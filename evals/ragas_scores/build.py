@@ -193,7 +193,8 @@ def update_ragas_scores(
 ) -> JudgedUpdate:
     """Judge one strategy's answers, unless nothing changed and no row failed for want of a judge.
 
-    Files the settings name start at `root`; `vectors` are needed for `answer_relevancy`.
+    Files the settings name start at `root`; `vectors` are needed for `answer_relevancy`, and what
+    they took since they were made is counted as this strategy's.
 
     Raises:
         CorpusError: the strategy's retrieval was not scored yet, or the instructions do not fit.
@@ -244,7 +245,7 @@ def update_ragas_scores(
         ).height,
         requests=summary.requests,
         adaptations=summary.adaptations,
-        costs=summary.costs,
+        costs=(*summary.costs, *(vectors.costs_of(strategy) if vectors else ())),
         stopped=summary.stopped,
     )
 

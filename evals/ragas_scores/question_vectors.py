@@ -5,13 +5,14 @@ loaded at the first text; who it is, is known before from its declaration.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from chunking_assets.cost_ledger import Entry
+from chunking_assets.embedding_models.metered import MeteredQueries
 from chunking_assets.embedding_models.model import Embedder
-from chunking_assets.embedding_models.vector_cache import CachedQueries
 from chunking_assets.keys import digest
 
 
@@ -30,8 +31,13 @@ class QuestionVectors:
         return f"{self.name}-{digest(self.declaration)[:8]}"
 
     @cached_property
-    def _embedder(self) -> CachedQueries:
-        return CachedQueries(self.load(), self.cache)
+    def _embedder(self) -> MeteredQueries:
+        return MeteredQueries(self.load(), self.cache, self.name)
+
+    def costs_of(self, strategy: str) -> list[Entry]:
+        """What all its vectors took, as sent for a strategy; nothing if it was never loaded."""
+        is_loaded = "_embedder" in vars(self)
+        return [replace(self._embedder.spent, strategy=strategy)] if is_loaded else []
 
     def embed(self, texts: list[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._embedder.embed_queries(texts).tolist()

@@ -30,7 +30,7 @@ from chunking_assets.chat_models.endpoint import (
 from chunking_assets.chat_models.response_cache import CACHE_FILE, ResponseCache
 from chunking_assets.cost_ledger import Entry
 from chunking_assets.keys import digest
-from evals.coverage import BEYOND
+from evals.coverage import BEYOND, NO_JUDGE
 from evals.ragas_scores import answers, judge
 from evals.ragas_scores.availability import ragas_problem
 from evals.ragas_scores.event_loop import in_own_loop
@@ -102,7 +102,7 @@ def judge_strategy(
     endpoint = endpoint_from_environment()
     unavailable = None
     if endpoint is None:
-        unavailable = _Unavailable("no_judge", NO_ENDPOINT)
+        unavailable = _Unavailable(NO_JUDGE, NO_ENDPOINT)
     elif problem := ragas_problem():
         unavailable = _Unavailable("ragas_unavailable", problem)
     last = _LastRun.of(strategy, previous)

@@ -7,8 +7,9 @@ from typing import Any
 import polars as pl
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger
+from chunking_assets.embedding_models.metered import MeteredQueries, Tell
 from chunking_assets.embedding_models.model import Embedder, Progress
-from chunking_assets.embedding_models.vector_cache import VECTORS, CachedQueries
+from chunking_assets.embedding_models.vector_cache import VECTORS
 from chunking_assets.keys import digest
 from chunking_assets.retrieval.hit import Hit
 from chunking_assets.retrieval.open import open_strategy
@@ -86,12 +87,14 @@ def update_retrieval_scores(
     shards: Sequence[str],
     embedder: Callable[[str], Embedder],
     progress: Progress | None = None,
+    tell: Tell | None = None,
     *,
     again: bool = False,
 ) -> ScoresUpdate:
     """Score one strategy on the gold questions as they are now, unless nothing changed.
 
-    `again` scores also what did not change.
+    `again` scores also what did not change. `tell` is told what the vectors of the questions took,
+    also if it then fails.
 
     Raises:
         CorpusError: the gold questions or the index are not there yet.
@@ -101,12 +104,20 @@ def update_retrieval_scores(
     table = workspace.table(RETRIEVAL_SCORES)
     asked = 0
     if again or scored_from(workspace, strategy.name) != inputs:
-        reader = open_strategy(
-            workspace,
-            strategy,
-            lambda: CachedQueries(embedder(strategy.index.model_name), workspace.caches / VECTORS),
-        )
-        scores, retrieved, served, asked = _ask(reader, strategy, gold, progress)
+        name, folder = strategy.index.model_name, workspace.caches / VECTORS
+        queries: list[MeteredQueries] = []
+
+        def load() -> MeteredQueries:
+            queries.append(MeteredQueries(embedder(name), folder, name, strategy.name))
+            return queries[-1]
+
+        reader = open_strategy(workspace, strategy, load)
+        try:
+            scores, retrieved, served, asked = _ask(reader, strategy, gold, progress)
+        finally:
+            for sent in queries:
+                if tell is not None:
+                    tell(sent.spent)
         workspace.table(RETRIEVED_CHUNKS).replace(retrieved, strategy.name, version=inputs)
         workspace.table(SERVED_PASSAGES).replace(served, strategy.name, version=inputs)
         table.replace(scores, strategy.name, version=inputs, details=measurement(gold.version))
@@ -154,6 +165,7 @@ def scored_from(workspace: Workspace, strategy: str) -> str | None:
 def _ask(
     reader: Reader, strategy: Strategy, gold: Gold, progress: Progress | None
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, int]:
+    declared = {"strategy": strategy.name, "strategy_digest": strategy.digest}
     evidence = evidence_by_question(gold.evidence)
     questions = gold.questions.filter(pl.col("status") != "stale")
     scores: list[dict[str, Any]] = []
@@ -180,13 +192,12 @@ def _ask(
                 cutoff: spans_of(hits_within(reader, ranked, cutoff)) for cutoff in CUTOFFS
             }
             for (metric, cutoff), value in score_question(by_cutoff, evidence[question_id]).items():
-                scores.append({**key, "metric": metric, "cutoff": cutoff, "value": value})
+                row = {"question_id": question_id, "metric": metric, "cutoff": cutoff}
+                scores.append({**declared, **row, "value": value})
         if progress:
             progress(number, questions.height)
     return (
-        pl.DataFrame(
-            [{**row, "strategy_digest": strategy.digest} for row in scores], schema=SCORES_SCHEMA
-        ),
+        pl.DataFrame(scores, schema=SCORES_SCHEMA),
         pl.DataFrame(retrieved, schema=RETRIEVED_SCHEMA),
         pl.DataFrame(served, schema=SERVED_SCHEMA),
         questions.height,

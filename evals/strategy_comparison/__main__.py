@@ -16,6 +16,7 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import live
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
+from evals.gold_questions.build import content_now
 from evals.ragas_scores.build import judge_identity
 from evals.strategy_comparison.build import read_scores
 from evals.strategy_comparison.gate import EXIT_STATUS, gate
@@ -76,14 +77,15 @@ def _compare(chosen: argparse.Namespace) -> int:
 
 def _gate(chosen: argparse.Namespace) -> int:
     config = configuration.load()
-    workspace = Workspace(config.home)
+    workspace, shards = Workspace(config.home), list(config.shards())
     found = gate(
         workspace,
         config.strategies,
-        list(config.shards()),
+        shards,
         config.comparison,
         chosen.strategy,
         _against(config, workspace, chosen),
+        asked_as=content_now(workspace, config.question_files(), config.root, shards),
         min_difference=chosen.min_difference,
         judged_as=judge_identity(config.ragas, config.root),
     )

@@ -38,6 +38,11 @@ STRATEGY_COMPARISONS, QUESTION_CHANGES = "strategy_comparisons", "question_chang
 STRATEGY_SLICES = "strategy_slices"
 LISTED = 30
 
+
+class QuestionsMoved(CorpusError):
+    """The gold questions are not those that were scored: the scores are yet to follow."""
+
+
 NOTHING_TO_COMPARE = Comparison(
     pl.DataFrame(schema=TABLE_SCHEMA),
     pl.DataFrame(schema=CHANGES_SCHEMA),
@@ -97,10 +102,11 @@ class StoredScores:
         A judged metric decides only if its judge agrees with people; to look at, it needs not.
 
         Raises:
-            CorpusError: the baseline is not scored, or not as is measured now.
+            QuestionsMoved: the baseline is scored, but not as is measured now.
+            CorpusError: the baseline is not scored.
         """
         if baseline not in self.scored or self.scored[baseline].changed:
-            raise CorpusError(
+            raise (QuestionsMoved if baseline in self.scored else CorpusError)(
                 f"the baseline {baseline} is not scored on the gold questions as they are now. "
                 "Build its retrieval_scores first."
             )
@@ -177,12 +183,13 @@ def read_scores(workspace: Workspace, strategies: Sequence[str]) -> StoredScores
     """What is stored of these strategies.
 
     Raises:
-        CorpusError: none of them was measured as is measured now.
+        QuestionsMoved: none of them was measured as is measured now.
+        CorpusError: none of them was measured.
     """
     gold = read_gold(workspace)
     scored = scored_strategies(workspace, strategies, gold.version)
     if all(of_strategy.changed for of_strategy in scored.values()):
-        raise CorpusError(
+        raise (QuestionsMoved if scored else CorpusError)(
             "no strategy is scored on the gold questions as they are now. "
             "Build retrieval_scores first."
         )
@@ -234,7 +241,8 @@ def update_strategy_comparison(
     The baseline is the live strategy, or the one declared, or the first scored.
 
     Raises:
-        CorpusError: no strategy is scored on today's questions, or the baseline is not.
+        QuestionsMoved: no strategy, or not the baseline, is scored on today's questions.
+        CorpusError: none is scored at all, or the baseline is not.
     """
     stored = read_scores(workspace, strategies)
     current = live(workspace)
@@ -307,16 +315,19 @@ def _markdown(primary: pl.DataFrame) -> str:
     if primary.is_empty():
         return ""
     lines = [
-        f"| strategy | {primary['metric'][0]} | difference | P(best) | verdict | state |",
-        "|---|---:|---:|---:|---|---|",
+        f"| strategy | {primary['metric'][0]} | difference | could show | P(best) | verdict "
+        "| state |",
+        "|---|---:|---:|---:|---:|---|---|",
     ]
     for row in primary.iter_rows(named=True):
         difference = "" if row["difference"] is None else f"{row['difference']:+.3f}"
         mean = "" if row["mean"] is None else f"{row['mean']:.3f}"
+        detectable = row["minimum_detectable_difference"]
+        could_show = "" if detectable is None else f"{detectable:.3f}"
         best = "" if row["p_best"] is None else f"{row['p_best']:.2f}"
         lines.append(
-            f"| `{row['strategy']}` | {mean} | {difference} | {best} | {row['verdict']} | "
-            f"{row['state'] or ''} |"
+            f"| `{row['strategy']}` | {mean} | {difference} | {could_show} | {best} | "
+            f"{row['verdict']} | {row['state'] or ''} |"
         )
     return "\n".join(lines)
 

@@ -40,6 +40,7 @@ def gate(
     strategy: str,
     against: str,
     *,
+    asked_as: str,
     min_difference: float = 0.0,
     judged_as: str | None = None,
 ) -> Gate:
@@ -47,7 +48,9 @@ def gate(
 
     All declared strategies are compared, so that trying many of them finds no winner by luck.
     `min_difference` is how much better the strategy must be, in the metric's own unit (0.02 is two
-    points of recall); negative: how much worse it may be. `judged_as` is what judging would be like
+    points of recall); negative: how much worse it may be. `asked_as` is the content of the question
+    files as they are now (`content_now`): an edit that was not scored yet is another measurement.
+    `judged_as` is what judging would be like
     now (`judge_identity`), for a metric that is judged; its judge must agree with people, too. The
     strategy passes if the verdict is `better` than that difference, fails if it is `worse`, and is
     undecided otherwise.
@@ -62,6 +65,12 @@ def gate(
             why = _not_judged_now(stored, name, judged_as)
         if why:
             return Gate("cannot decide", f"{name} {why}. Bring it up to date first: make build")
+    if stored.gold.content != asked_as:
+        return Gate(
+            "cannot decide",
+            "the question files, or the documents they quote, changed since they were scored. "
+            "Bring the scores up to date first: make build",
+        )
     margin = -min_difference if is_cost(settings.metric) else min_difference
     table = stored.against(against, settings, margin=margin).table
     rows = table.filter(pl.col("is_primary") & (pl.col("strategy") == strategy))

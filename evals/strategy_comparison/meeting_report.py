@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from chunking_assets.config import Config
 
 TEMPLATE = Path(__file__).with_name("meeting_report.html")
-VERSION = 3
+VERSION = 4
 """Raised when the same tables would give another page, the template apart."""
 
 SECTIONS = {
@@ -261,6 +261,7 @@ def _leader(row: Mapping[str, Any]) -> dict[str, Any]:
         "interval": ""
         if row["ci_low"] is None or row["verdict"] == "baseline"
         else f"{_shown(row['ci_low'], scale, '+')} to {_shown(row['ci_high'], scale, '+')}",
+        "detectable": _shown(row["minimum_detectable_difference"], scale),
         "p_best": "" if row["p_best"] is None else f"{row['p_best']:.0%}",
         "drawn": [
             None if row[key] is None else scale * row[key]

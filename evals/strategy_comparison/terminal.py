@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from evals.strategy_comparison.compare import Comparison, beside
-from evals.strategy_comparison.verdict import explain, is_cost
+from evals.strategy_comparison.verdict import explain, in_words, is_cost
 
 LISTED = 10
 WIDTH = 100
@@ -38,6 +38,8 @@ def describe(
             f"{others} {'strategy' if others == 1 else 'strategies'}"
         )
         yield f"  {row['state']}{best}"
+        if (detectable := row["minimum_detectable_difference"]) is not None:
+            yield f"  these questions could show {in_words(detectable, metric).removeprefix('+')}"
     for other in rows.filter(pl.col("metric") == beside(metric)).iter_rows(named=True):
         sort = "at equal tokens" if other["metric"].endswith("t") else "at equal k"
         yield f"  {sort}, {other['metric']}: {explain(other)}"

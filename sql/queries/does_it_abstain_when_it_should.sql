@@ -1,8 +1,11 @@
 -- Does each strategy say so when the answer is not there, and only then?
+-- Without an endpoint no answer is asked for: they are skipped, unless corpus.yaml says
+-- "answerer: extractive".
 select
     strategy,
     answer_kind,
     n_answers,
+    n_skipped,
     answered,
     abstained_wrongly,
     abstained_rightly,

@@ -162,7 +162,13 @@ score_checks as (
         'warning',
         'make build scores what changed'
     from retrieved_chunks as r
+    join strategies as s on s.strategy = r.strategy
     left join chunks as c on c.chunk_id = r.chunk_id
+),
+declared_answers as (
+    select a.status, a.issues
+    from answers as a
+    join strategies as s on s.strategy = a.strategy
 ),
 answer_checks as (
     select
@@ -172,7 +178,7 @@ answer_checks as (
         count(*) as checked,
         'error' as severity,
         'read answers.error; make build asks again for those that failed' as cure
-    from answers
+    from declared_answers
     union all
     select
         'answers',
@@ -181,14 +187,15 @@ answer_checks as (
         count(*) filter (where status = 'ok'),
         'warning',
         'read answers.issues; a stronger answer_model cites better'
-    from answers
+    from declared_answers
 ),
 -- Beyond ragas.max_questions nothing was asked for: nothing is missing.
 asked_of_the_judge as (
-    select status
-    from ragas_scores
+    select r.status
+    from ragas_scores as r
+    join strategies as s on s.strategy = r.strategy
     where
-        status in ('ok', 'error', 'skipped') and error_kind is distinct from 'max_questions'
+        r.status in ('ok', 'error', 'skipped') and r.error_kind is distinct from 'max_questions'
 ),
 judgement_checks as (
     select
@@ -275,6 +282,6 @@ comment on view health is 'What is wrong, how much of it, and what to do: one ro
 comment on column health.subject is 'What was looked at: documents, chunks, index_versions, questions, scores, answers, judgements, comparisons, live.';
 comment on column health.what is 'What is wrong with those affected.';
 comment on column health.affected is 'How many are; 0 if all is well.';
-comment on column health.checked is 'Of how many. For index_versions, pairs of a document or chunk and an index; for scores, pairs of a question and a strategy.';
+comment on column health.checked is 'Of how many. For index_versions, pairs of a document or chunk and an index; for scores, pairs of a question and a strategy. Strategies that are no longer declared are not looked at.';
 comment on column health.severity is 'error: something is missing or wrong; warning: to be looked at; ok: affected is 0.';
 comment on column health.cure is 'What to do; NULL if all is well.';

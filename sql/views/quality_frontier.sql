@@ -1,15 +1,27 @@
 create view quality_frontier as
 with
+-- As far as the score that decides looks; a judge reads what is handed on.
+read_to as (
+    select 'context_tokens@' || coalesce(nullif(split_part(metric, '@', 2), ''), 'served') as metric
+    from primary_metric
+),
+tokens as (
+    select m.strategy, m.mean as mean_context_tokens
+    from strategy_means as m
+    join read_to as r on r.metric = m.metric
+),
 priced as (
     select
         b.strategy,
         b.is_live,
         b.primary_mean,
-        b.mean_context_tokens,
+        t.mean_context_tokens,
         i.tokens as index_tokens
     from leaderboard as b
-    left join index_versions as i on i.index_version = b.chunker_version || '+' || b.embedding_model
-    where b.primary_mean is not null and b.mean_context_tokens is not null
+    join tokens as t on t.strategy = b.strategy
+    left join strategies as s on s.strategy = b.strategy
+    left join index_versions as i on i.index_version = s.index_version
+    where b.primary_mean is not null
 ),
 -- Beaten: another is as good and as cheap to read, and one of the two is strictly so.
 beaten as (
@@ -42,7 +54,7 @@ comment on view quality_frontier is 'Quality against what an answer costs to rea
 comment on column quality_frontier.strategy is 'The strategy.';
 comment on column quality_frontier.is_live is 'True for the strategy that serves now.';
 comment on column quality_frontier.primary_mean is 'Mean of the score that decides: see primary_metric.';
-comment on column quality_frontier.mean_context_tokens is 'Mean tokens of the first 5 chunks: what an answer costs to read.';
+comment on column quality_frontier.mean_context_tokens is 'What an answer costs to read: mean tokens of the chunks that the score that decides looks at, the first 5 for recall@5; of those handed on where a judge decides.';
 comment on column quality_frontier.index_tokens is 'Tokens of all chunks of its index: what embedding it anew would send, at most.';
 comment on column quality_frontier.is_on_frontier is 'True if no other strategy is at least as good and at least as cheap to read.';
 comment on column quality_frontier.beaten_by is 'Those that are, the best first; NULL on the frontier.';

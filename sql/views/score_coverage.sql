@@ -25,25 +25,28 @@ counted as (
     group by strategy, metric
 )
 select
-    strategy,
-    metric,
-    n_total,
-    n_scored,
-    n_error,
-    n_not_applicable,
-    n_stale,
-    n_skipped,
-    n_beyond,
-    n_scored / nullif(n_total, 0) as coverage,
-    mean_scored,
-    sum_scored / nullif(n_total, 0) as mean_if_missing_0,
-    (sum_scored + n_total - n_scored) / nullif(n_total, 0) as mean_if_missing_1,
-    n_judges
-from counted
-order by metric, strategy;
+    c.strategy,
+    s.strategy is not null as is_declared,
+    c.metric,
+    c.n_total,
+    c.n_scored,
+    c.n_error,
+    c.n_not_applicable,
+    c.n_stale,
+    c.n_skipped,
+    c.n_beyond,
+    c.n_scored / nullif(c.n_total, 0) as coverage,
+    c.mean_scored,
+    c.sum_scored / nullif(c.n_total, 0) as mean_if_missing_0,
+    (c.sum_scored + c.n_total - c.n_scored) / nullif(c.n_total, 0) as mean_if_missing_1,
+    c.n_judges
+from counted as c
+left join strategies as s on s.strategy = c.strategy
+order by is_declared desc, c.metric, c.strategy;
 
 comment on view score_coverage is 'How much of a judged mean was really judged. Two strategies whose bounds overlap cannot be told apart by these judgements.';
 comment on column score_coverage.strategy is 'The strategy.';
+comment on column score_coverage.is_declared is 'False for one that corpus.yaml no longer declares; what was measured of it is kept for the history.';
 comment on column score_coverage.metric is 'The judged metric: faithfulness, context_recall, context_precision, factual_correctness or answer_relevancy, as far as corpus.yaml asks for them.';
 comment on column score_coverage.n_total is 'Questions the metric applies to and was asked of: n_scored + n_error + n_skipped.';
 comment on column score_coverage.n_scored is 'Questions with a value.';

@@ -21,30 +21,30 @@ judged as (
         n_scored,
         mean_scored as mean
     from score_coverage
+),
+measured as (
+    select *, 'retrieval' as measured
+    from retrieval
+    union all
+    select *, 'judged' as measured
+    from judged
 )
 select
-    strategy,
-    metric,
-    'retrieval' as measured,
-    n_total,
-    n_scored,
-    n_scored / nullif(n_total, 0) as coverage,
-    mean
-from retrieval
-union all
-select
-    strategy,
-    metric,
-    'judged' as measured,
-    n_total,
-    n_scored,
-    n_scored / nullif(n_total, 0) as coverage,
-    mean
-from judged
-order by strategy, measured, metric;
+    m.strategy,
+    s.strategy is not null as is_declared,
+    m.metric,
+    m.measured,
+    m.n_total,
+    m.n_scored,
+    m.n_scored / nullif(m.n_total, 0) as coverage,
+    m.mean
+from measured as m
+left join strategies as s on s.strategy = m.strategy
+order by is_declared desc, m.strategy, m.measured, m.metric;
 
 comment on view strategy_means is 'The mean of every metric of every strategy over the questions that can be scored, with how much of it was measured.';
 comment on column strategy_means.strategy is 'The strategy.';
+comment on column strategy_means.is_declared is 'False for one that corpus.yaml no longer declares; what was measured of it is kept for the history.';
 comment on column strategy_means.metric is 'Name and cut-off of a retrieval score (recall@5), or name of a judged metric (faithfulness).';
 comment on column strategy_means.measured is 'retrieval: on character spans, exact; judged: by a model.';
 comment on column strategy_means.n_total is 'Questions it applies to.';

@@ -2,21 +2,23 @@ create view unanswered_questions as
 with
 found as (
     select
-        question_id,
-        count(recall_at_5) as n_strategies,
-        max(recall_at_5) as best_recall
-    from question_scores
-    group by question_id
+        q.question_id,
+        count(q.recall_at_5) as n_strategies,
+        max(q.recall_at_5) as best_recall
+    from question_scores as q
+    join strategies as s on s.strategy = q.strategy  -- those no longer declared help nobody
+    group by q.question_id
 ),
 answered as (
     select
-        question_id,
-        count(*) filter (where status = 'ok') as n_answers,
-        count(*) filter (where abstained) as n_abstained
-    from answers
+        a.question_id,
+        count(*) filter (where a.status = 'ok') as n_answers,
+        count(*) filter (where a.abstained) as n_abstained
+    from answers as a
+    join strategies as s on s.strategy = a.strategy
     -- Sentences that are copied by their words abstain where they find none of them.
-    where answer_kind = 'generated'
-    group by question_id
+    where a.answer_kind = 'generated'
+    group by a.question_id
 )
 select
     q.question_id,

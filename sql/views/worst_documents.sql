@@ -13,6 +13,7 @@ scored as (
         s.primary_value
     from asked as a
     join question_scores as s on s.question_id = a.question_id
+    join strategies as d on d.strategy = s.strategy  -- those no longer declared help nobody
     where s.primary_value is not null
 ),
 by_strategy as (

@@ -1,3 +1,5 @@
+from unicodedata import normalize
+
 import pytest
 import yaml
 from measured_corpus import SUBJECTS, MeasuredCorpus, document, question, write_measured_corpus
@@ -130,9 +132,21 @@ def test_the_same_words_asked_twice_are_a_warning_that_names_the_first(checked):
     )
 
 
+def test_letters_encoded_otherwise_are_the_same_words(checked):
+    _, lines = checked(
+        question(0, question="Is the café open?"),
+        question(1, question=normalize("NFD", "Is the café open?")),
+        question(2, question="Is it the ＦＥＥ of 2 %?", answer="The fee of 2 %."),
+    )
+    same, holding = lines["warning"]
+    assert "question 'q1': question: the same words as 'q0'" in same
+    assert "question 'q2': question: contains its answer" in holding
+
+
 @pytest.mark.parametrize(
     ("asked", "answer", "said"),
     [
+        ("退款需要七个工作日吗?", "七个工作日", "contains its answer"),
         ("Is it twelve working days?", "Twelve working days.", "contains its answer"),
         ("Is it 12 days?", "12", None),
         ("Is there no fee?", "No", None),
@@ -144,6 +158,12 @@ def test_a_question_that_contains_its_answer_is_a_warning(checked, asked, answer
     status, lines = checked(question(0, question=asked, answer=answer))
     assert status == 0
     assert [said in line for line in lines["warning"]] == ([True] if said else [])
+
+
+def test_a_question_may_name_what_a_quote_of_a_word_or_two_names(checked):
+    asked = "How long is it for an order in euros, by working days?"
+    quotes = [("docs/0.md", "working days"), ("docs/0.md", SUBJECTS[0])]
+    assert checked(quoted(0, *quotes, question=asked))[1]["warning"] == []
 
 
 PORTUGUESE = "Quanto tempo demora até o reembolso chegar à conta bancária do comprador, em dias?"
@@ -170,7 +190,10 @@ def test_norwegian_is_not_another_language_than_bokmal():
 def test_questions_that_no_single_document_answers_are_named_and_allowed(checked):
     both = (("docs/0.md", SUBJECTS[0]), ("docs/1.md", SUBJECTS[1]))
     either = [{"any_of": [{"doc_id": d, "quote": q} for d, q in both]}]
-    status, lines = checked(quoted(0, *both), question(1, evidence=either))
+    one_has_all = [*either, {"doc_id": "docs/0.md", "quote": "Page 0"}]
+    status, lines = checked(
+        quoted(0, *both), question(1, evidence=either), question(2, evidence=one_has_all)
+    )
     assert status == 0
     assert lines["note"] == ["no single document answers q0: retrieval needs several."]
 

@@ -15,6 +15,7 @@ from evals.gold_questions.draft import (
     MOST_ASKED_PER_DRAFT,
     TRIES,
     WINDOW_CHARS,
+    Drafted,
     SourceText,
     draft_questions,
 )
@@ -192,6 +193,37 @@ def test_a_draft_about_the_passage_of_another_question_is_rejected(chat, server)
     server.answer = lambda body: sound("old", 0)
     known = existing("Gates?", quote="harbour opens its northern gate at 6 sharp")
     assert drafted(chat, [source(facts=1)], existing=[known]).rejected == {"overlap": TRIES}
+
+
+@pytest.mark.parametrize(
+    ("known", "quotes"),
+    [
+        (existing("Gates?", quote="The old amber"), [fact("old", 0)]),
+        (existing("Gates?", "docs/new.md", fact("old", 0)), [fact("old", 0)]),
+        (existing("Gates?", quote=fact("old", 0)), [fact("old", 0), fact("old", 1)]),
+    ],
+    ids=["less than half", "of another document", "with another quote"],
+)
+def test_a_draft_that_asks_about_more_than_is_asked_already_is_taken(chat, server, known, quotes):
+    server.answer = lambda body: sound("old", 0, quotes=quotes)
+    assert len(drafted(chat, [source(facts=2)], existing=[known]).questions) == 1
+
+
+def test_one_question_about_two_passages_is_taken_once(chat, server):
+    def answer(body):
+        shown = body["messages"][1]["content"]
+        return sound("old", 0, quotes=[f for n in range(2) if (f := fact("old", n)) in shown][:1])
+
+    server.answer = answer
+    drafts = drafted(chat, [source(facts=2, padding=60)], count=2)
+    assert (len(drafts.questions), drafts.rejected["duplicate"]) == (1, TRIES)
+
+
+def test_a_quote_from_elsewhere_in_the_document_is_no_evidence_for_its_window():
+    windows = source(facts=2, padding=60).windows()
+    elsewhere = next(w for w in windows if fact("old", 1) not in w.text)
+    with pytest.raises(ValueError, match="quote 1 is not in the excerpt"):
+        elsewhere.check(Drafted(**sound("old", 1)))
 
 
 def test_the_model_is_told_what_is_asked_of_the_document(chat, server):

@@ -11,7 +11,11 @@ from chunking_assets.errors import CorpusError
 from evals.gold_questions.__main__ import main
 from evals.gold_questions.import_beir import import_beir
 from evals.gold_questions.import_chunking_benchmark import import_chunking_benchmark
-from evals.gold_questions.import_must_contain import MOST_DOCUMENTS, MOST_PLACES
+from evals.gold_questions.import_must_contain import (
+    MOST_DOCUMENTS,
+    MOST_PLACES,
+    shortest_stretch,
+)
 from evals.gold_questions.imports import file_name, question_id
 from evals.gold_questions.load import Quote, load_questions
 
@@ -232,6 +236,11 @@ def test_the_shortest_stretch_with_all_strings_is_the_quote(required, name):
         {"question": "How long?", "must_contain": ["In Writing", "thirty days"]}, name=name
     )
     assert found == {"How long?": ((Quote("docs/terms.md", "thirty days, in writing"),),)}
+
+
+def test_of_several_stretches_the_shortest_is_taken_wherever_it_stands():
+    assert shortest_stretch([[(0, 3), (60, 63)], [(20, 22), (65, 67)]]) == (60, 67)
+    assert shortest_stretch([[(0, 3), (50, 53)], [(5, 7), (90, 92)]]) == (0, 7)
 
 
 def test_documents_that_hold_the_strings_are_alternatives_unless_one_is_named(required):

@@ -87,6 +87,12 @@ def test_one_lost_quote_makes_the_question_stale_with_the_reason(
     assert evidence.select("occurrence", "start", "end").row(1) == (0, None, None)
 
 
+def test_what_could_be_read_of_a_document_can_be_quoted() -> None:
+    partial = documents(a=TEXT).with_columns(status=pl.lit("partial"))
+    questions, _ = resolve([question(("a", "Fees"))], partial)
+    assert questions["status"].item() == "active"
+
+
 def test_an_unanswerable_question_is_neither_active_nor_stale() -> None:
     questions, evidence = resolve([question(answerable=False)], documents(a=TEXT))
     assert questions.select("status", "reason", "n_evidence").row(0) == ("unanswerable", None, 0)
@@ -125,6 +131,7 @@ def test_the_golden_version_changes_with_spans_and_questions_but_not_with_order(
     assert version(TEXT + " More.", one, two) == same
     assert version("New. " + TEXT, one, two) != same
     assert version(TEXT, one) != same
+    assert version(TEXT, one, replace(two, answer="3 %")) != same
 
 
 def test_a_question_that_went_stale_leaves_the_golden_version() -> None:

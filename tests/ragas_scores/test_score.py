@@ -185,6 +185,7 @@ def test_faults_that_can_be_cured_leave_the_scores_as_they_are(server, run, mode
         ("refusal", "refused"),
         ("filter", "content_filter"),
         ("length", "truncated"),
+        ("429x99", "rate_limited"),
         ("later", "rate_limited"),
         ("toolong", "endpoint_error"),
     ],
@@ -195,6 +196,33 @@ def test_a_failed_judgement_is_a_row_with_its_kind_and_no_value(server, run, mod
     assert judged.scores["error_kind"].to_list() == [kind, kind]
     assert judged.scores["value"].to_list() == [None, None]
     assert judged.statements.is_empty()
+
+
+def test_one_bad_judgement_of_several_is_one_bad_row(server, run):
+    """ragas itself loses the whole batch; JSON of another schema is asked for once more."""
+    others = [replace(FILTER, question_id=f"q{n}", question=f"Cost {n}?") for n in range(3)]
+    server.broken = {FILTER.question}
+    judged = run([*others, FILTER], metrics=["context_recall"])
+    assert judged.scores["status"].to_list() == ["ok"] * 3 + ["error"]
+    bad = row(judged.scores, "filter")
+    assert (bad["error_kind"], bad["value"], bad["calls"]) == ("invalid_output", None, 2)
+
+
+def test_so_many_judgements_are_in_flight_and_no_more(server, run):
+    """ragas itself sends all at once."""
+    server.full_at = 3
+    many = [replace(FILTER, question_id=f"q{n}", question=f"Cost {n}?") for n in range(9)]
+    judged = run(many, judge_model="slow", metrics=["context_recall"], concurrency=3)
+    assert judged.scores["value"].to_list() == [1.0] * 9
+    assert server.peak == 3
+
+
+def test_equal_judgements_asked_for_at_once_are_sent_once(server, run):
+    """ragas itself sends each, cache or not."""
+    same = [replace(FILTER, question_id=f"q{n}") for n in range(5)]
+    judged = run(same, metrics=["context_recall"])
+    assert judged.scores["value"].to_list() == [1.0] * 5
+    assert len(server.requests) == 1
 
 
 def test_a_judge_that_hangs_is_a_row_that_says_timeout(server, run):

@@ -29,6 +29,10 @@ def _strategies() -> pl.DataFrame:
             "chunker_version": ["recursive-200@1", "recursive-400@1", "markdown-400@1"],
             "chunker_kind": ["recursive", "recursive", "markdown"],
             "embedding_model": ["e5-small"] * 3,
+            "index_version": [
+                f"{version}+e5-small"
+                for version in ("recursive-200@1", "recursive-400@1", "markdown-400@1")
+            ],
             "profile": ["vector-5", "hybrid-5", "hybrid-5"],
             "search": ["vector", "hybrid", "hybrid"],
             "k": [5, 5, 5],
@@ -46,6 +50,7 @@ def _declared_indexes() -> pl.DataFrame:
             "chunker_kind": ["recursive", "markdown"],
             "embedding_model": ["e5-small"] * 2,
             "model_kind": ["e5-small"] * 2,
+            "precision": ["float32"] * 2,
             "dimensions": [384, None],
             "revision": ["w1"] * 2,
             "fingerprint": ["f1"] * 2,
@@ -347,7 +352,7 @@ def _rows() -> dict[str, pl.DataFrame]:
                 "at": [DAY_1, DAY_1, DAY_2],
                 "run_id": ["r1", "r2", "r3"],
                 "asset": ["parsed_elements", "chunk_embeddings", "chunk_embeddings"],
-                "partition": ["kb", "recursive-200@1|kb", "recursive-200@1|kb"],
+                "partition": ["kb", *["recursive-200@1+e5-small|kb"] * 2],
                 "documents_added": [3, 2, 0],
                 "documents_changed": [0, 0, 1],
                 "documents_removed": [0, 0, 0],
@@ -373,6 +378,10 @@ def _retrieval_scores() -> pl.DataFrame:
         ("large", "l1", "q1"): {"recall@5": 0.5, "recall@1000t": 0.5, "context_tokens@5": 12.0},
         ("large", "l1", "q2"): {"recall@5": 1.0, "recall@1000t": 1.0, "context_tokens@5": 12.0},
     }
+    for strategy, digest, question in [*values]:
+        if question != "q3":
+            read = {"small": 6.0, "large": 4.0}[strategy]
+            values[strategy, digest, question]["context_tokens@served"] = read
     return pl.DataFrame(
         [
             (strategy, digest, question, *measure.split("@"), value)

@@ -382,12 +382,13 @@ def test_the_worst_document_comes_first_and_a_quote_twice_in_it_counts_once(rows
     assert (other["doc_id"], other["mean"], other["live_mean"]) == ("kb/a.md", 0.75, 1)
 
 
-def test_where_several_do_best_on_a_document_none_is_named(workspace, tables):
+def test_where_several_do_best_on_a_document_none_is_named(workspace, tables, strategies):
     for name in ("gold_questions", "gold_evidence"):
         workspace.table(name).replace(tables[name])
     alike = tables["retrieval_scores"].with_columns(value=pl.lit(0.0))
     workspace.table("retrieval_scores").replace(alike)
-    with duckdb.connect(publish(workspace).path, read_only=True) as connection:
+    file = publish(workspace, {"strategies": strategies}).path
+    with duckdb.connect(file, read_only=True) as connection:
         found = connection.execute("select best_strategy, best_mean from worst_documents")
         assert found.fetchall() == [(None, 0.0), (None, 0.0)]
 
@@ -406,6 +407,56 @@ def test_a_strategy_that_another_beats_on_both_is_off_the_frontier(workspace, ta
             "select strategy, is_on_frontier, beaten_by from quality_frontier"
         ).fetchall()
     assert found == [("large", True, None), ("small", False, ["large"])]
+
+
+def test_what_is_read_for_the_frontier_ends_where_the_deciding_score_does(
+    workspace, tables, strategies
+):
+    """The first five for recall@5; where a judge decides, what is handed on."""
+    for name in ("gold_questions", "retrieval_scores", "strategy_comparisons", "ragas_scores"):
+        workspace.table(name).replace(tables[name])
+
+    def read():
+        file = publish(workspace, {"strategies": strategies}).path
+        with duckdb.connect(file, read_only=True) as connection:
+            found = "select strategy, mean_context_tokens from quality_frontier"
+            return dict(connection.execute(found).fetchall())
+
+    assert read() == {"small": 9.0, "large": 12.0}
+    judged = pl.when("is_primary").then(pl.lit("faithfulness")).otherwise("metric")
+    comparisons = tables["strategy_comparisons"].with_columns(metric=judged)
+    workspace.table("strategy_comparisons").replace(comparisons)
+    assert read() == {"small": 6.0}
+
+
+def test_a_strategy_no_longer_declared_is_history_and_no_fault(workspace, tables, strategies):
+    for name in (
+        "gold_questions", "gold_evidence", "retrieval_scores", "retrieved_chunks", "ragas_scores",
+        "answers",
+    ):  # fmt: skip
+        workspace.table(name).replace(tables[name])
+
+    def seen():
+        left = strategies.filter(pl.col("strategy") == "large")
+        with duckdb.connect(publish(workspace, {"strategies": left}).path, read_only=True) as found:
+            yield {
+                (subject, what): checked
+                for subject, what, checked in found.execute(
+                    "select subject, what, checked from health"
+                ).fetchall()
+            }
+            yield found.execute("select strategy, is_declared from score_coverage").fetchall()
+            yield found.execute("select best_strategy from worst_documents").fetchall()
+            means = "select distinct strategy, is_declared from strategy_means order by strategy"
+            yield found.execute(means).fetchall()
+
+    checks, coverage, best, means = seen()
+    assert checks["judgements", "were skipped"] == 1
+    assert checks["answers", "failed"] == 1
+    assert checks["scores", "show a chunk that has been replaced since"] == 2
+    assert coverage == [("large", True), ("small", False)]
+    assert {strategy for (strategy,) in best} == {"large"}
+    assert means == [("large", True), ("small", False)]
 
 
 def test_neither_the_better_nor_the_cheaper_is_off_the_frontier(rows):
@@ -427,14 +478,17 @@ def test_the_history_of_a_metric_follows_the_promotions(rows):
     assert [h["change"] for h in history] == [None, 0.25, -0.25]
 
 
-def test_unanswered_are_questions_nobody_finds_or_every_model_abstains_on(workspace, tables):
+def test_unanswered_are_questions_nobody_finds_or_every_model_abstains_on(
+    workspace, tables, strategies
+):
     workspace.table("gold_questions").replace(tables["gold_questions"])
     workspace.table("answers").replace(tables["answers"])
     nothing = pl.when(pl.col("question_id") == "q1").then(0.0).otherwise("value")
     workspace.table("retrieval_scores").replace(
         tables["retrieval_scores"].with_columns(value=nothing)
     )
-    with duckdb.connect(publish(workspace).path, read_only=True) as connection:
+    file = publish(workspace, {"strategies": strategies}).path
+    with duckdb.connect(file, read_only=True) as connection:
         found = connection.execute(
             "select question_id, best_recall, n_answers, n_abstained from unanswered_questions"
         ).fetchall()

@@ -63,6 +63,14 @@ def test_slices_are_of_the_questions_as_they_are_asked(tmp_path):
     }
 
 
+def test_what_the_questions_could_show_stands_beside_every_difference(corpus):
+    shown = corpus.measure().markdown.splitlines()
+    table = corpus.workspace.table(STRATEGY_COMPARISONS).read().filter("is_primary")
+    for line, row in zip(shown[2:], table.rows(named=True), strict=True):
+        detectable = row["minimum_detectable_difference"]
+        assert line.split("|")[4].strip() == ("" if detectable is None else f"{detectable:.3f}")
+
+
 def test_the_verdict_is_shown_at_equal_tokens_too(corpus):
     (line,) = corpus.measure().verdict.splitlines()
     assert line.startswith("- `fixed` (")

@@ -1,10 +1,12 @@
 """What a person reads in the terminal, and what a continuous integration makes of it."""
 
+import re
 import shutil
 
 import polars as pl
 import pytest
-from measured_corpus import MeasuredCorpus, write_measured_corpus
+import yaml
+from measured_corpus import MeasuredCorpus, question, write_measured_corpus
 
 from chunking_assets.live_index.promotion import promote
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
@@ -32,14 +34,14 @@ def corpus(measured, tmp_path, monkeypatch):
     return MeasuredCorpus(file)
 
 
-def give(corpus, strategy, recall, cutoff="5"):
-    """Replace a strategy's recall by these values, in the order of the questions' names."""
+def give(corpus, strategy, given, metric="recall"):
+    """Replace a strategy's scores at 5 by these values, in the order of the questions' names."""
     table = corpus.workspace.table(RETRIEVAL_SCORES)
     manifest = table.manifest(strategy)
     rows = table.read(strategy)
     names = sorted(rows["question_id"].unique())
-    values = pl.DataFrame({"question_id": names, "given": recall}, strict=False)
-    is_given = (pl.col("metric") == "recall") & (pl.col("cutoff") == cutoff)
+    values = pl.DataFrame({"question_id": names, "given": given}, strict=False)
+    is_given = (pl.col("metric") == metric) & (pl.col("cutoff") == "5")
     rows = rows.join(values, on="question_id").with_columns(
         value=pl.when(is_given).then("given").otherwise("value")
     )
@@ -71,6 +73,7 @@ def test_a_comparison_says_the_verdict_first_then_what_was_lost_and_won(corpus, 
     assert lines[2].startswith("  better: +83.3 points (95% interval ")
     assert "91.7 against 8.3 on 12 questions over 12 documents, corrected for 1 strategy" in text
     assert "  best so far; first in 100% of resamples" in lines
+    assert re.search(r"\n  these questions could show \d+\.\d points\n", text)
     order = [text.index(part) for part in ("better", "at equal tokens", "Lost: 1", "Won: 11")]
     assert order == sorted(order)
     lost = lines[lines.index("Lost: 1") + 1]
@@ -159,6 +162,18 @@ def test_a_strategy_may_be_asked_to_be_better_by_some_or_not_worse_by_more(corpu
     printed(capsys, *gate, "0.05", status=UNDECIDED)
 
 
+def test_where_less_is_better_a_difference_asked_for_is_so_much_less(corpus, capsys):
+    file = corpus.config.file
+    comparison = {"metric": "context_tokens@5", "resamples": 200, "baseline": "recursive"}
+    declared = yaml.safe_load(file.read_text()) | {"comparison": comparison}
+    file.write_text(yaml.safe_dump(declared))
+    give(corpus, "recursive", [500 + n for n in range(12)], "context_tokens")
+    give(corpus, "fixed", [400 + n % 3 for n in range(12)], "context_tokens")
+    gate = ("gate", "fixed", "--against", "recursive", "--min-difference")
+    assert "at least +50.0 tokens" in printed(capsys, *gate, "50", status=PASS)
+    printed(capsys, *gate, "150", status=FAIL)
+
+
 @pytest.mark.parametrize("margin", ["nan", "inf", "much"])
 def test_a_difference_that_is_no_number_does_not_pass(corpus, margin):
     with pytest.raises(SystemExit) as ended:
@@ -166,9 +181,13 @@ def test_a_difference_that_is_no_number_does_not_pass(corpus, margin):
     assert ended.value.code == UNDECIDED
 
 
-def ask_otherwise(corpus):
+def edit_questions(corpus):
     gold = corpus.config.root / "gold.yaml"
     gold.write_text(gold.read_text().replace("what about closing", "how about closing"))
+
+
+def ask_otherwise(corpus):
+    edit_questions(corpus)
     corpus.resolve()
 
 
@@ -195,6 +214,7 @@ def lose_all_scores(corpus):
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
+        (edit_questions, "the question files, or the documents they quote, changed since"),
         (measure_otherwise, "fixed was measured with other questions or evidence"),
         (ask_otherwise, "no strategy is scored on the gold questions as they are now"),
         (edit_a_document, "fixed was scored on another state of its index"),
@@ -208,6 +228,33 @@ def test_the_gate_does_not_decide_on_scores_that_are_not_of_now(corpus, capsys, 
     text = printed(capsys, "gate", "fixed", "--against", "recursive", status=UNDECIDED)
     assert said in text
     assert "uild" in text
+
+
+def test_what_it_is_held_against_must_be_of_now_too(corpus, capsys):
+    make_better(corpus)
+    file = corpus.config.root / "docs" / "0.md"
+    file.write_text(f"{file.read_text()}\nA line that moves no evidence.\n")
+    corpus.update()
+    corpus.resolve()
+    corpus.score("recursive")
+    text = printed(capsys, "gate", "recursive", "--against", "fixed", status=UNDECIDED)
+    assert "fixed was scored on another state of its index" in text
+
+
+def test_a_question_file_that_cannot_be_read_does_not_pass(corpus, capsys):
+    make_better(corpus)
+    (corpus.config.root / "gold.yaml").write_text("questions: [{id: a}]")
+    text = printed(capsys, "gate", "fixed", "--against", "recursive", status=UNDECIDED)
+    assert text.startswith("error: gold.yaml: question 'a': question: is missing")
+
+
+def test_a_draft_is_no_change_of_the_questions(corpus, capsys):
+    make_better(corpus)
+    gold = corpus.config.root / "gold.yaml"
+    draft = question(0, id="draft", status="draft")
+    questions = [*yaml.safe_load(gold.read_text())["questions"], draft]
+    gold.write_text(yaml.safe_dump({"questions": questions}))
+    printed(capsys, "gate", "fixed", "--against", "recursive", status=PASS)
 
 
 def test_without_a_scored_question_the_gate_does_not_decide(tmp_path, monkeypatch, capsys):

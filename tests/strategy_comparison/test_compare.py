@@ -9,7 +9,7 @@ from chunking_assets.errors import CorpusError
 from evals.strategy_comparison.bootstrap import paired_bootstrap
 from evals.strategy_comparison.compare import CHANGES_SCHEMA, TABLE_SCHEMA, Comparison, compare
 from evals.strategy_comparison.holm import holm
-from evals.strategy_comparison.verdict import explain, questions_needed
+from evals.strategy_comparison.verdict import decide, explain, questions_needed
 
 QUESTIONS = [f"q{number:02}" for number in range(60)]
 CLUSTERS = {question: f"d{number % 15}" for number, question in enumerate(QUESTIONS)}
@@ -270,6 +270,16 @@ def test_both_tests_must_agree() -> None:
     assert row["verdict"] == "cannot tell"
 
 
+def test_a_small_p_value_is_no_verdict_where_the_interval_holds_no_difference() -> None:
+    row = rows(run(random_scores()))["good"] | {
+        "margin": 0.0, "distrust": None, "missing": "", "baseline_missing": "",
+        "baseline_coverage": 1.0, "baseline_n_scored": 60, "baseline_n_total": 60,
+    }  # fmt: skip
+    assert decide(row) == "better"
+    assert decide(row | {"ci_low": -0.001}) == "cannot tell"
+    assert decide(row | {"p_holm": 0.06}) == "cannot tell"
+
+
 def test_the_larger_of_both_p_values_is_corrected() -> None:
     random = np.random.default_rng(1)
     base = random.uniform(0.3, 0.6, 60)
@@ -370,6 +380,18 @@ def test_what_cannot_be_compared_is_one_error_with_the_cure(
 def judged_scores(**values: np.ndarray) -> pl.DataFrame:
     frame = scores(**values)
     return frame.with_columns(metric=pl.lit("faithfulness"), cutoff=pl.lit(""))
+
+
+def test_a_judgement_that_both_sides_share_adds_no_noise_to_their_difference() -> None:
+    frame = judged_scores(base=np.linspace(0, 1, 60), good=np.linspace(0, 1, 60) ** 2)
+    own = pl.format("{} {}", "question_id", "strategy")
+    is_shared = pl.col("question_id") < "q20"
+    keyed = frame.with_columns(
+        judge_variance=pl.lit(0.01),
+        judge_key=pl.when(is_shared).then("question_id").otherwise(own),
+    )
+    compared = compare(keyed, CLUSTERS, "base", "faithfulness", (), resamples=200)
+    assert rows(compared)["good"]["judge_noise"] == pytest.approx(np.sqrt(40 * 0.02) / 60)
 
 
 def test_a_changed_judge_takes_judged_metrics_out_of_the_comparison_and_no_other() -> None:

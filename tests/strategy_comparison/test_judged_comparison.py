@@ -14,6 +14,7 @@ from judge_server import JudgeServer
 from measured_corpus import SUBJECTS, MeasuredCorpus, question, write_measured_corpus
 
 from chunking_assets.live_index.promotion import PromotionRefused, promote
+from evals.gold_questions.build import read_gold
 from evals.ragas_scores.build import (
     RAGAS_SCORES,
     judge_identity,
@@ -296,6 +297,7 @@ def gated(corpus):
         config.comparison,
         "fixed",
         "recursive",
+        asked_as=read_gold(corpus.workspace).content,
         judged_as=judge_identity(config.ragas, config.root),
     )
 

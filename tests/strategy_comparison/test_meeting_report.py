@@ -18,6 +18,7 @@ from evals.ragas_scores.frames import SCORES
 from evals.retrieval_scores.build import RETRIEVAL_SCORES
 from evals.retrieval_scores.spans import Span
 from evals.strategy_comparison import flipped_questions as flipped
+from evals.strategy_comparison.build import STRATEGY_COMPARISONS
 from evals.strategy_comparison.meeting_report import (
     CHANGED_SINCE,
     SECTIONS,
@@ -103,6 +104,10 @@ def test_the_leaderboard_stands_best_first_and_its_intervals_hold_the_difference
     assert (fixed["strategy"], fixed["mean"], fixed["difference"]) == ("fixed", "91.7", "+83.3")
     low, difference, high = fixed["drawn"]
     assert low < difference < high
+    table = corpus.workspace.table(STRATEGY_COMPARISONS).read().filter("is_primary")
+    (row,) = table.filter(strategy="fixed").rows(named=True)
+    assert fixed["detectable"] == f"{100 * row['minimum_detectable_difference']:.1f}"
+    assert recursive["detectable"] == ""
     assert (recursive["verdict"], recursive["interval"]) == ("baseline", "")
 
 
@@ -165,6 +170,16 @@ def test_questions_scored_on_other_texts_are_left_out(corpus):
     data = shown(corpus)
     assert (data["flipped"]["questions"], data["flipped"]["moved"]) == ([], 12)
     assert data["facts"][0] == CHANGED_SINCE
+
+
+def test_a_stale_question_shows_what_became_of_its_passage(corpus):
+    file = corpus.config.root / "docs" / "3.md"
+    write_document(corpus.config.root, "3.md", file.read_text().replace("Lisbon", "Porto"))
+    corpus.parse()
+    corpus.resolve()
+    stale = {one["question_id"]: one for one in shown(corpus)["stale"]["questions"]}
+    assert stale["q3"]["reason"] == "evidence 1: quote not found in docs/3.md"
+    assert "[-Lisbon-]{+Porto+}" in stale["q3"]["lost"][0]["diff"]
 
 
 def test_sizes_stale_questions_and_the_judge_are_there(corpus):

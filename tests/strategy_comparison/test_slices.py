@@ -107,6 +107,9 @@ def test_a_slice_is_the_comparison_of_its_questions_alone() -> None:
     for column in ("n_questions", "n_documents", "mean", "difference", "ci_low", "ci_high"):
         assert found[column] == alone[column]
     assert found["difference"] == pytest.approx(-0.4, abs=0.03)
+    # Sought among all slices, a difference must be larger to be told.
+    detectable = "minimum_detectable_difference"
+    assert found[detectable] > alone[detectable]
 
 
 def test_a_weakness_hidden_by_the_mean_is_seen_in_its_slice() -> None:
