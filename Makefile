@@ -8,9 +8,11 @@ RUN := $(BIN)/python -m
 export PYTHONUNBUFFERED := 1
 export DAGSTER_DISABLE_TELEMETRY := yes
 export RAGAS_DO_NOT_TRACK := true
+# Empty is off: without what Python keeps compiled, every start takes twice as long.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo build dev check ask compare report gate plan promote rollback confirm-deletions reconcile repair retire maintain test lint format bench bench-retrieval bench-languages bench-search bench-chunkers bench-embedding bench-parsing bench-publication bench-lifecycle answers clean
+.PHONY: help install demo build dev check ask compare report gate plan promote rollback confirm-deletions reconcile repair retire maintain test lint format bench bench-retrieval bench-languages bench-search bench-chunkers bench-embedding bench-parsing bench-publication bench-lifecycle bench-scale answers clean
 
 help:             ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 20
@@ -109,7 +111,10 @@ bench-parsing: $(INSTALLED) ## how fast files are parsed and what is found, mark
 	@$(RUN) benchmarks.parsing "$(DATA)"
 
 bench-lifecycle: $(INSTALLED) ## what a change costs and how that grows, LlamaIndex's ingestion beside: [DOCUMENTS=100000]
-	@$(RUN) benchmarks.lifecycle $(if $(DOCUMENTS),--documents "$(DOCUMENTS)")
+	@$(RUN) benchmarks.lifecycle --command $(if $(DOCUMENTS),--documents "$(DOCUMENTS)")
+
+bench-scale: $(INSTALLED)    ## how each stage grows to a million chunks, and what a second worker brings
+	@$(RUN) benchmarks.scale
 
 bench-publication: $(INSTALLED) ## what publishing a million rows for analysts costs
 	@$(RUN) benchmarks.publication

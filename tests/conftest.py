@@ -2,16 +2,24 @@
 
 import json
 import os
-from collections.abc import Callable
+import sys
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from chat_server import without_endpoint
+from demo import Demo, build_demo
+from s3_server import Bucket
 
 from chunking_assets.embedding_models.e5_small import E5Small
 from chunking_assets.embedding_models.model import Embedder
 from chunking_assets.embedding_models.onnx_folder import OnnxFolder
+
+# Tests start processes by the dozen, each of which would compile all that it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 TINY_WORDS = ("[UNK]", "[BEGIN]", "[END]", "red", "green", "blue", "sea", "zero", "broken", "huge")
 
@@ -25,19 +33,59 @@ def _nobody_elses_endpoint():
 
 
 @pytest.fixture(scope="session")
+def s3_server() -> Iterator[Bucket]:
+    with Bucket().serving() as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(s3_server: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """The URL of a workspace nobody else has, and an environment that reaches it."""
+    pytest.importorskip("obstore")
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("CORPUS_LOCAL", str(tmp_path / "machine"))
+    name = uuid.uuid4().hex
+    yield f"s3://{s3_server.name}/{name}"
+    s3_server.heal()
+    for key in [key for key in s3_server.objects if key.startswith(name)]:
+        del s3_server.objects[key]
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def declared_place(request: pytest.FixtureRequest) -> Callable[[str], dict[str, str]]:
+    """What corpus.yaml says of its workspace, by a name for it: nothing, or that it is in a
+    bucket."""
+    if request.param == "folder":
+        return lambda name: {}
+    url = request.getfixturevalue("bucket")
+    return lambda name: {"workspace": f"{url}/{name}"}
+
+
+@pytest.fixture(scope="session")
 def models_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the default model is converted, once a session; $CORPUS_TEST_MODELS keeps it longer."""
     kept = os.environ.get("CORPUS_TEST_MODELS")
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = Path(kept).absolute() if kept else shared / "models"
+    folder = Path(kept).absolute() if kept else _shared(tmp_path_factory) / "models"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The temporary folder that all workers of a session have in common."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session")
 def e5(models_folder: Path) -> Embedder:
     return E5Small().embedder(models_folder)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory, models_folder: Path) -> Demo:
+    """The sample corpus as `make demo` leaves it; a minute on two cores, once a session."""
+    return build_demo(_shared(tmp_path_factory) / "demo", models_folder)
 
 
 @pytest.fixture(scope="session")

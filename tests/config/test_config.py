@@ -68,16 +68,19 @@ def test_a_budget_below_the_chunk_size_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("step", [{"smooth": 0.2}, {"expand": {}}])
-def test_neighbours_of_chunks_of_several_sizes_are_refused(tmp_path, step):
-    file = write_corpus(
-        tmp_path,
-        {"a.md": "Text."},
-        chunkers={"tree@1": {"kind": "hierarchical"}},
-        retrieval_profiles={"near": {"search": "vector", **step}},
-        strategies={"tree": {"chunker": "tree@1", "model": "hash", "profile": "near"}},
-    )
+def test_neighbours_of_chunks_searched_in_several_sizes_are_refused(tmp_path, step):
+    def with_chunks(kind):
+        return write_corpus(
+            tmp_path,
+            {"a.md": "Text."},
+            chunkers={"sizes@1": {"kind": kind}},
+            retrieval_profiles={"near": {"search": "vector", **step}},
+            strategies={"sizes": {"chunker": "sizes@1", "model": "hash", "profile": "near"}},
+        )
+
     with pytest.raises(ConfigError, match="near looks at neighbours"):
-        configuration.load(file)
+        configuration.load(with_chunks("multi_granularity"))
+    assert configuration.load(with_chunks("hierarchical")).strategies
 
 
 def test_a_name_said_twice_is_refused(tmp_path):

@@ -4,6 +4,8 @@
 imports it for its own corpus.yaml, and what was imported before is put back afterwards.
 """
 
+import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -235,3 +237,43 @@ def _paragraphs() -> Callable[..., str]:
 @pytest.fixture
 def corpus(corpus_of: Callable[..., CorpusOnDagster]) -> CorpusOnDagster:
     return corpus_of()
+
+
+@pytest.fixture(scope="session")
+def first_builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the workspaces of first builds are kept, by the asset they were built up to."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / "first_builds"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def built_until(corpus: CorpusOnDagster, first_builds: Path) -> Callable[[str], CorpusOnDagster]:
+    """The corpus built up to an asset, by the first test of the session that asks for it.
+
+    It begins with what was built of the assets before. The others have a copy of its workspace,
+    and an instance that knows what was observed and nothing of the runs.
+    """
+
+    def build(asset: str) -> CorpusOnDagster:
+        kept = first_builds / asset
+        with Workspace(first_builds).lock(asset):
+            if not kept.exists():
+                before = [first_builds / stage for stage in BUILT[: BUILT.index(asset)]]
+                if begun := [folder for folder in before if folder.exists()]:
+                    _copy(begun[-1], corpus.workspace.root)
+                corpus.materialize(asset)
+                _copy(corpus.workspace.root, first_builds / f"new {asset}")
+                (first_builds / f"new {asset}").rename(kept)
+                return corpus
+        _copy(kept, corpus.workspace.root)
+        corpus.materializer().observe()
+        return corpus
+
+    return build
+
+
+def _copy(workspace: Path, to: Path) -> None:
+    shutil.copytree(workspace, to, symlinks=True, dirs_exist_ok=True)

@@ -14,10 +14,12 @@ CELL = "recursive-20@1|docs"
 CELLS_OF_DOCS = ["fixed-20@1|docs", "recursive-20@1|docs"]
 
 
-def indexed(corpus):
+@pytest.fixture
+def indexed(built_until):
     """The corpus up to its questions: enough to see what a changed document requests."""
-    corpus.materialize("gold_questions")
+    corpus = built_until("gold_questions")
     corpus.look()
+    return corpus
 
 
 def up_to_date(corpus, asset, key):
@@ -36,8 +38,8 @@ def test_everything_is_built_once_and_then_nothing_is_requested(corpus):
     assert set(corpus.materialize().values()) == {0}
 
 
-def test_a_changed_document_requests_its_shard_and_the_cells_of_its_shard(corpus):
-    indexed(corpus)
+def test_a_changed_document_requests_its_shard_and_the_cells_of_its_shard(indexed):
+    corpus = indexed
     corpus.tick()
     corpus.write("docs/0.md", "An edit.")
     corpus.look()
@@ -52,8 +54,8 @@ def test_a_changed_document_requests_its_shard_and_the_cells_of_its_shard(corpus
     assert corpus.tick()["chunk_embeddings"] == CELLS_OF_DOCS
 
 
-def test_an_edit_that_leaves_text_and_elements_as_they_were_stops_at_parsing(corpus):
-    indexed(corpus)
+def test_an_edit_that_leaves_text_and_elements_as_they_were_stops_at_parsing(indexed):
+    corpus = indexed
     corpus.tick()
     corpus.write(
         "docs/0.md", "\ufeff" + (corpus.root / "docs/0.md").read_text()
@@ -66,8 +68,8 @@ def test_an_edit_that_leaves_text_and_elements_as_they_were_stops_at_parsing(cor
 
 
 @pytest.mark.parametrize("order", ["down, then up", "up, then stale down"])
-def test_an_update_between_two_looks_is_not_lost(corpus, order):
-    corpus.materialize("chunk_embeddings")
+def test_an_update_between_two_looks_is_not_lost(built_until, order):
+    corpus = built_until("chunk_embeddings")
     corpus.look()
     corpus.tick()
     stale = corpus.module("inputs").wanted(corpus.config, corpus.workspace, "chunk_sets", CELL)
@@ -89,8 +91,8 @@ def test_an_update_between_two_looks_is_not_lost(corpus, order):
     assert CELL in due["chunk_embeddings"]
 
 
-def test_what_fails_is_tried_once_and_again_when_an_input_changes(corpus):
-    indexed(corpus)
+def test_what_fails_is_tried_once_and_again_when_an_input_changes(indexed):
+    corpus = indexed
     for n in range(2):
         (corpus.root / f"docs/{n}.md").unlink()  # refused: most of the shard is gone
     corpus.look()
@@ -107,8 +109,8 @@ def test_what_fails_is_tried_once_and_again_when_an_input_changes(corpus):
     assert corpus.run("parsed_elements", "docs")[0].success
 
 
-def test_an_input_that_changes_while_a_build_fails_is_not_lost(corpus):
-    indexed(corpus)
+def test_an_input_that_changes_while_a_build_fails_is_not_lost(indexed):
+    corpus = indexed
     for n in range(2):
         (corpus.root / f"docs/{n}.md").unlink()
     corpus.look()
@@ -132,8 +134,8 @@ def test_a_mended_file_of_questions_is_tried_again(corpus):
     assert "gold_questions" in corpus.tick()
 
 
-def test_a_new_strategy_requests_the_scores_of_its_version_only(corpus):
-    corpus.materialize()
+def test_a_new_strategy_requests_the_scores_of_its_version_only(built_until):
+    corpus = built_until("report")
     corpus.look()
     strategies = yaml.safe_load((corpus.root / "corpus.yaml").read_text())["strategies"]
     added = {"chunker": "fixed-20@1", "model": "hash", "profile": "hybrid"}
@@ -148,8 +150,8 @@ def test_a_new_strategy_requests_the_scores_of_its_version_only(corpus):
     assert not {"chunk_sets", "chunk_embeddings", "retrieval_scores"} & due.keys()
 
 
-def test_a_new_version_requests_its_own_cells_only(corpus):
-    indexed(corpus)
+def test_a_new_version_requests_its_own_cells_only(indexed):
+    corpus = indexed
     chunkers = yaml.safe_load((corpus.root / "corpus.yaml").read_text())["chunkers"]
     corpus.declare(chunkers={**chunkers, "fixed-40@1": {"kind": "fixed", "max_tokens": 40}})
     corpus.load()
@@ -157,8 +159,8 @@ def test_a_new_version_requests_its_own_cells_only(corpus):
     assert corpus.tick()["chunk_sets"] == ["fixed-40@1|docs", "fixed-40@1|notes"]
 
 
-def test_a_promotion_requests_the_comparison_and_then_the_published_tables(corpus):
-    corpus.materialize()
+def test_a_promotion_requests_the_comparison_and_then_the_published_tables(built_until):
+    corpus = built_until("report")
     corpus.look()
     corpus.defs.resolve_job_def("promote").execute_in_process(
         instance=corpus.instance,
@@ -169,8 +171,8 @@ def test_a_promotion_requests_the_comparison_and_then_the_published_tables(corpu
     assert set(corpus.tick()) == {"eval_tables", "report"}
 
 
-def test_nothing_is_scored_while_the_index_and_the_questions_are_of_different_texts(corpus):
-    corpus.materialize("retrieval_scores")
+def test_nothing_is_scored_while_the_index_and_the_questions_are_of_different_texts(built_until):
+    corpus = built_until("retrieval_scores")
     corpus.look()
     corpus.tick()
     corpus.write("docs/0.md", "First of all. " + (corpus.root / "docs/0.md").read_text())
@@ -185,16 +187,16 @@ def test_nothing_is_scored_while_the_index_and_the_questions_are_of_different_te
 
 
 def test_many_changed_cells_that_lie_apart_become_a_few_runs(corpus_of, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # thousands of files that need not last
-    corpus = versions_by_shards(corpus_of, versions=20, shards=100)
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # hundreds of files that need not last
+    corpus = versions_by_shards(corpus_of, versions=6, shards=30)
     apart = {key for key in corpus.cells if int(key[-2:]) % 2}
     for key in apart:
         corpus.workspace.stamps.write("chunk_sets", "of other texts", key)
     requested = set(corpus.tick()["chunk_sets"])
-    assert len(apart) == 1000
-    assert len(corpus.requests("chunk_sets", *apart)) == 1000  # what Dagster would make of them
+    assert len(apart) == 90
+    assert len(corpus.requests("chunk_sets", *apart)) == 90  # what Dagster would make of them
     assert apart < requested
-    assert len(corpus.requests("chunk_sets", *requested)) == 20
+    assert len(corpus.requests("chunk_sets", *requested)) == 6
 
 
 def test_what_is_not_known_to_be_good_is_not_run_along_with_what_is_due(corpus_of):
@@ -240,10 +242,10 @@ def versions_by_shards(corpus_of, versions, shards):
 
 @pytest.mark.parametrize("looked", ["before the change", "after the change", "in between"])
 def test_a_change_that_lands_while_its_cell_is_being_built_is_built_next(
-    corpus, monkeypatch, looked
+    indexed, monkeypatch, looked
 ):
     """The old text is being embedded while the new one is written, parsed and chunked."""
-    indexed(corpus)
+    corpus = indexed
     corpus.tick()
     corpus.write("docs/0.md", "An edit.")
     corpus.converge_until("chunk_sets")
@@ -283,8 +285,8 @@ def when_first_embedding(monkeypatch, act):
     monkeypatch.setattr(embedder, "embed_passages", embed_and_act)
 
 
-def test_cells_that_fail_in_a_run_of_many_are_tried_once_and_the_others_not_again(corpus):
-    indexed(corpus)
+def test_cells_that_fail_in_a_run_of_many_are_tried_once_and_the_others_not_again(indexed):
+    corpus = indexed
     corpus.tick()
     for n in range(3):
         corpus.write(f"docs/{n}.md", "An edit.")

@@ -1,16 +1,19 @@
 """Checks of what is served and of what is said of it, each seen failing."""
 
+import duckdb
 import polars as pl
 import pytest
+
+from evals.database import publish
+from evals.ragas_scores.frames import SCORES
 
 CELL = "recursive-20@1|docs"
 VERSION = "recursive-20@1"
 
 
 @pytest.fixture
-def indexed(corpus):
-    corpus.materialize("chunk_embeddings")
-    return corpus
+def indexed(built_until):
+    return built_until("chunk_embeddings")
 
 
 def look(corpus, name, key=CELL):
@@ -80,24 +83,62 @@ def test_rows_no_index_covers_are_counted(indexed):
     assert found.metadata["unindexed_rows"] == 12
 
 
-def judged(corpus, *statuses):
+def test_a_passage_that_vanished_is_a_warning_with_its_diff(built_until):
+    corpus = built_until("gold_questions")
+    checks = corpus.module("checks")
+    found = checks._gold_found(Resource(corpus))
+    assert (found.passed, found.metadata["stale"]) == (True, 0)
+    file = corpus.root / "docs" / "0.md"
+    file.write_text(file.read_text().replace("Paragraph 0 of docs", "Section 0 of docs"))
+    corpus.materialize("gold_questions")
+    found = checks._gold_found(Resource(corpus))
+    assert not found.passed
+    assert (found.metadata["stale"], found.metadata["which"]) == (1, "docs-0")
+    assert "[-Paragraph-]{+Section+} 0 of docs 0" in found.metadata["passages"].value
+
+
+def judged(corpus, *statuses, error_kind=None):
     rows = [
-        {"strategy": "recursive", "metric": "faithfulness", "status": status} for status in statuses
+        {
+            "strategy": "recursive",
+            "question_id": f"q{number}",
+            "metric": "faithfulness",
+            "status": status,
+            "error_kind": error_kind if status == "skipped" else None,
+            "value": 1.0 if status == "ok" else None,
+        }
+        for number, status in enumerate(statuses)
     ]
-    corpus.workspace.table("ragas_scores").replace(pl.DataFrame(rows), "recursive", version="1")
+    frame = pl.DataFrame(rows, schema=SCORES)
+    corpus.workspace.table("ragas_scores").replace(frame, "recursive", version="1")
     return look(corpus, "_coverage", VERSION)
 
 
-def test_what_failed_to_be_judged_lowers_coverage_and_what_was_not_asked_does_not(corpus):
-    assert judged(corpus, "skipped", "not_applicable").passed
-    assert judged(corpus, *["ok"] * 19, "error", "skipped").passed
-    found = judged(corpus, *["ok"] * 18, "error", "error")
+def test_what_was_not_judged_lowers_coverage_and_what_does_not_apply_does_not(corpus):
+    assert judged(corpus, *["ok"] * 19, "error", "not_applicable", "stale").passed
+    found = judged(corpus, *["ok"] * 18, "error", "skipped", error_kind="ragas_unavailable")
     assert not found.passed
-    assert found.metadata["coverage of faithfulness"] == pytest.approx(0.9)
+    assert found.metadata["coverage of faithfulness, recursive"] == pytest.approx(0.9)
+    assert (found.metadata["judged"], found.metadata["asked"]) == (18, 20)
 
 
-def test_a_strategy_that_is_better_than_the_live_one_is_named(corpus):
-    corpus.materialize("strategy_comparison")
+def test_coverage_is_held_against_nobody_where_there_is_no_judge_or_a_sample_was_drawn(corpus):
+    found = judged(corpus, "skipped", "skipped", error_kind="no_judge")
+    assert found.passed
+    assert found.metadata["coverage of faithfulness, recursive"] == 0
+    assert judged(corpus, "ok", "skipped", error_kind="max_questions").passed
+
+
+def test_coverage_is_counted_as_analysts_see_it(corpus):
+    found = judged(corpus, "ok", "error", "skipped", "stale", error_kind="quota")
+    published = publish(corpus.workspace)
+    with duckdb.connect(published.path, read_only=True) as connection:
+        seen = connection.execute("select n_scored, n_total from score_coverage").fetchall()
+    assert seen == [(found.metadata["judged"], found.metadata["asked"])] == [(1, 3)]
+
+
+def test_a_strategy_that_is_better_than_the_live_one_is_named(built_until):
+    corpus = built_until("strategy_comparison")
     corpus.defs.resolve_job_def("promote").execute_in_process(
         instance=corpus.instance,
         run_config={"ops": {"promote_strategy": {"config": {"strategy": "recursive"}}}},

@@ -7,9 +7,8 @@ from chunking_assets.live_index.promotion import live
 
 
 @pytest.fixture
-def scored(corpus):
-    corpus.materialize("strategy_comparison")
-    return corpus
+def scored(built_until):
+    return built_until("strategy_comparison")
 
 
 def run_job(corpus, name, op, **config):

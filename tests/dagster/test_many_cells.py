@@ -29,6 +29,11 @@ def parsed(corpus):
     return corpus
 
 
+@pytest.fixture
+def indexed(built_until):
+    return built_until("chunk_embeddings")
+
+
 def run_all_cells(corpus, *assets):
     """One run over every cell, as a range of partitions picked in the UI."""
     return corpus.job.execute_in_process(
@@ -87,12 +92,12 @@ def test_every_cell_of_one_run_has_the_version_of_its_own_content(parsed):
     assert len({version_of(parsed, "chunk_sets", cell) for cell in CELLS}) == 4
 
 
-def test_nothing_is_shown_as_unsynced_after_runs_over_many_cells(parsed):
-    run_all_cells(parsed, "chunk_sets", "chunk_embeddings")
+def test_nothing_is_shown_as_unsynced_after_runs_over_many_cells(indexed):
+    run_all_cells(indexed, "chunk_sets", "chunk_embeddings")
     for asset in ("chunk_sets", "chunk_embeddings"):
-        assert [staleness(parsed, asset, cell) for cell in CELLS] == [StaleStatus.FRESH] * 4
-    run_all_cells(parsed, "chunk_sets")  # again, with nothing to do
-    assert [staleness(parsed, "chunk_embeddings", c) for c in CELLS] == [StaleStatus.FRESH] * 4
+        assert [staleness(indexed, asset, cell) for cell in CELLS] == [StaleStatus.FRESH] * 4
+    run_all_cells(indexed, "chunk_sets")  # again, with nothing to do
+    assert [staleness(indexed, "chunk_embeddings", c) for c in CELLS] == [StaleStatus.FRESH] * 4
 
 
 def test_one_failing_cell_leaves_the_others_materialized_and_fresh(parsed):
@@ -111,14 +116,14 @@ def test_one_failing_cell_leaves_the_others_materialized_and_fresh(parsed):
     assert [staleness(parsed, "chunk_embeddings", c) for c in good] == [StaleStatus.FRESH] * 3
 
 
-def test_a_run_over_many_cells_checks_each_of_them(parsed):
-    run_all_cells(parsed, "chunk_sets", "chunk_embeddings")
+def test_a_run_over_many_cells_checks_each_of_them(indexed):
+    run_all_cells(indexed, "chunk_sets", "chunk_embeddings")
     for asset, check in (
         ("chunk_sets", "spans_exact"),
         ("chunk_embeddings", "index_reconciled"),
         ("chunk_embeddings", "within_model_limit"),
     ):
-        assert status(parsed, asset, check) == {AssetCheckExecutionResolvedStatus.SUCCEEDED: CELLS}
+        assert status(indexed, asset, check) == {AssetCheckExecutionResolvedStatus.SUCCEEDED: CELLS}
 
 
 def test_a_cell_whose_text_was_altered_fails_its_check_and_blocks_what_is_built_upon_it(parsed):
@@ -145,26 +150,26 @@ def test_a_cell_that_failed_its_check_is_made_whole_by_building_it_again(parsed)
     assert CELL in parsed.tick()["chunk_embeddings"]
 
 
-def test_a_row_lost_from_the_index_fails_the_run_and_holds_back_the_scores(parsed):
-    run_all_cells(parsed, "chunk_sets", "chunk_embeddings")
-    parsed.run("gold_questions")
-    index = LanceIndex(parsed.workspace, "recursive-20@1+hash")
+def test_a_row_lost_from_the_index_fails_the_run_and_holds_back_the_scores(indexed):
+    run_all_cells(indexed, "chunk_sets", "chunk_embeddings")
+    indexed.run("gold_questions")
+    index = LanceIndex(indexed.workspace, "recursive-20@1+hash")
     lost = index.rows("docs", ["chunk_id"]).to_pylist()[0]["chunk_id"]
-    delete_row(parsed, index, lost)
-    (result,) = parsed.run("chunk_embeddings", CELL)
+    delete_row(indexed, index, lost)
+    (result,) = indexed.run("chunk_embeddings", CELL)
     assert not result.success
     evaluations = result.get_asset_check_evaluations()
     (failed,) = (e for e in evaluations if e.partition == CELL and not e.passed)
     assert failed.check_name == "index_reconciled"
     assert failed.metadata["missing"].value == lost
-    assert parsed.tick()["retrieval_scores"] == ["fixed-20@1"]
-    assert parsed.run("chunk_embeddings", CELL)[0].success
-    assert "recursive-20@1" in parsed.tick()["retrieval_scores"]
+    assert indexed.tick()["retrieval_scores"] == ["fixed-20@1"]
+    assert indexed.run("chunk_embeddings", CELL)[0].success
+    assert "recursive-20@1" in indexed.tick()["retrieval_scores"]
 
 
 def delete_row(corpus, index, chunk_id):
     import lancedb
 
-    table = lancedb.connect(str(corpus.workspace.lance)).open_table(index.name)
+    table = lancedb.connect(str(corpus.workspace.root / "lance")).open_table(index.name)
     table.delete(f"chunk_id = '{chunk_id}'")
     index.publish()

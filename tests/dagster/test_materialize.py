@@ -46,8 +46,8 @@ def test_a_first_pass_builds_every_partition_and_a_second_builds_nothing(corpus)
     assert corpus.events() == events
 
 
-def test_a_changed_document_redoes_the_cells_of_its_shard_and_no_other(corpus, paragraphs):
-    corpus.materialize("chunk_embeddings")
+def test_a_changed_document_redoes_the_cells_of_its_shard_and_no_other(built_until, paragraphs):
+    corpus = built_until("chunk_embeddings")
     chunks = corpus.workspace.table(CHUNKS)
     before = {cell: chunks.manifest(cell) for cell in chunks.partitions()}
     corpus.write("docs/1.md", paragraphs("docs 1").replace("Paragraph 3", "Changed 3"))
@@ -57,8 +57,8 @@ def test_a_changed_document_redoes_the_cells_of_its_shard_and_no_other(corpus, p
     assert sorted(changed) == ["fixed-20@1|docs", "recursive-20@1|docs"]
 
 
-def test_pages_show_which_documents_were_added_changed_and_removed(corpus, paragraphs):
-    corpus.materialize("chunk_embeddings")
+def test_pages_show_which_documents_were_added_changed_and_removed(built_until, paragraphs):
+    corpus = built_until("chunk_embeddings")
     (corpus.root / "docs/0.md").unlink()
     corpus.write("docs/1.md", paragraphs("docs 1").replace("Paragraph 3", "Changed 3"))
     corpus.write("docs/9.md", paragraphs("docs 9"))
@@ -80,7 +80,8 @@ def test_pages_show_which_documents_were_added_changed_and_removed(corpus, parag
     assert chunked["chunks_redone"] == 8  # of the changed and the new document
 
 
-def test_pages_show_what_was_embedded_and_what_was_reused(corpus, paragraphs):
+def test_pages_show_what_was_embedded_and_what_was_reused(built_until, paragraphs):
+    corpus = built_until("chunk_sets")
     corpus.materialize("chunk_embeddings")
     first = values(corpus.latest("chunk_embeddings", "recursive-20@1|docs"))
     text = paragraphs("docs 1").replace("Paragraph 3", "Changed 3")
@@ -94,18 +95,19 @@ def test_pages_show_what_was_embedded_and_what_was_reused(corpus, paragraphs):
     assert shown["dagster/row_count"] == 12
 
 
-def test_a_removed_table_folder_is_built_again(corpus):
-    corpus.materialize()
+def test_a_removed_table_folder_is_built_again(built_until):
+    corpus = built_until("eval_tables")
     cell = "recursive-20@1|docs"
     rows = corpus.workspace.table(CHUNKS).read(cell)
     corpus.workspace.table(CHUNKS).remove(cell)
     shutil.rmtree(corpus.workspace.eval_database.parent)
-    due = corpus.materialize()
+    due = corpus.materialize("eval_tables")
     assert (due["chunk_sets"], due["chunk_embeddings"], due["eval_tables"]) == (1, 0, 1)
     assert corpus.workspace.table(CHUNKS).read(cell).equals(rows)
 
 
-def test_the_report_is_linked_from_its_page_and_written_again_when_it_is_gone(corpus):
+def test_the_report_is_linked_from_its_page_and_written_again_when_it_is_gone(built_until):
+    corpus = built_until("eval_tables")
     corpus.materialize()
     page = Path(values(corpus.latest("report"))["path"])
     content = page.read_bytes()
@@ -154,8 +156,8 @@ def test_a_run_whose_process_was_killed_is_ended(corpus):
     }
 
 
-def test_most_of_a_shard_gone_fails_its_partition_until_confirmed(corpus):
-    corpus.materialize("parsed_elements")
+def test_most_of_a_shard_gone_fails_its_partition_until_confirmed(built_until):
+    corpus = built_until("chunk_embeddings")
     for n in range(2):
         (corpus.root / f"docs/{n}.md").unlink()
     materializer = corpus.materializer()

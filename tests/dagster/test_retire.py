@@ -21,16 +21,16 @@ def without_notes(corpus):
     corpus.load()
 
 
-def test_the_command_drops_it_after_the_index_is_built(corpus):
-    corpus.materialize("chunk_embeddings")
+def test_the_command_drops_it_after_the_index_is_built(built_until):
+    corpus = built_until("chunk_embeddings")
     without_notes(corpus)
     assert corpus.materializer().retire() == ["notes"]
     assert served(corpus) == {"docs"}
     assert corpus.materializer().retire() == []
 
 
-def test_the_sensor_starts_the_job_once(corpus):
-    corpus.materialize("chunk_embeddings")
+def test_the_sensor_starts_the_job_once(built_until):
+    corpus = built_until("chunk_embeddings")
     without_notes(corpus)
     (request,) = corpus.look().run_requests
     assert request.job_name == "retire_shards"
@@ -42,8 +42,8 @@ def test_the_sensor_starts_the_job_once(corpus):
     assert corpus.look().run_requests == []
 
 
-def test_declared_again_and_taken_out_again_it_is_dropped_again(corpus):
-    corpus.materialize("chunk_embeddings")
+def test_declared_again_and_taken_out_again_it_is_dropped_again(built_until):
+    corpus = built_until("chunk_embeddings")
     without_notes(corpus)
     first = corpus.look().run_requests[0].run_key
     corpus.materializer().retire()
@@ -57,8 +57,8 @@ def test_declared_again_and_taken_out_again_it_is_dropped_again(corpus):
     assert corpus.look().run_requests[0].run_key != first
 
 
-def test_nothing_is_dropped_before_what_replaces_it_is_served(corpus):
-    corpus.materialize("chunk_embeddings")
+def test_nothing_is_dropped_before_what_replaces_it_is_served(built_until):
+    corpus = built_until("chunk_embeddings")
     corpus.declare(collections={"docs": {"path": "docs", "settle_seconds": 0, "shards": 2}})
     corpus.load()
     assert corpus.look().run_requests == []

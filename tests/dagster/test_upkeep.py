@@ -14,9 +14,8 @@ FIXED = {
 
 
 @pytest.fixture
-def built(corpus):
-    corpus.materialize("chunk_embeddings")
-    return corpus
+def built(built_until):
+    return built_until("chunk_embeddings")
 
 
 def run(corpus, job, **config):
@@ -33,7 +32,7 @@ def metadata(result, op):
 def lose_a_row(corpus):
     index = LanceIndex(corpus.workspace, INDEX)
     lost = index.rows("docs", ["chunk_id"]).to_pylist()[0]["chunk_id"]
-    table = lancedb.connect(str(corpus.workspace.lance)).open_table(index.name)
+    table = lancedb.connect(str(corpus.workspace.root / "lance")).open_table(index.name)
     table.delete(f"chunk_id = '{lost}'")
     index.publish()
     return lost

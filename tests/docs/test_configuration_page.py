@@ -14,6 +14,7 @@ from chunking_assets.config import (
     ComparisonSettings,
     EmbeddingSettings,
     JudgeSettings,
+    StorageSettings,
     StrategySettings,
     _File,
 )
@@ -21,6 +22,7 @@ from chunking_assets.embedding_models.model import EmbeddingModel
 from chunking_assets.embedding_models.openai_model import Limits
 from chunking_assets.embedding_models.registry import MODELS
 from chunking_assets.errors import CorpusError
+from chunking_assets.execution import Claim, Claims, ExecutionSettings
 from chunking_assets.live_index.gate import PromotionSettings
 from chunking_assets.live_index.maintenance import MaintenanceSettings
 from chunking_assets.parsed_elements.limits import Limits as ParsingLimits
@@ -47,6 +49,7 @@ KINDS = {
 }
 SECTIONS = {
     "The file": _File,
+    "`storage`": StorageSettings,
     "`collections`": Collection,
     "`retrieval_profiles`": RetrievalProfile,
     "`bm25`": Bm25Settings,
@@ -64,6 +67,9 @@ SECTIONS = {
     "`comparison`": ComparisonSettings,
     "`promotion`": PromotionSettings,
     "`embedding`": EmbeddingSettings,
+    "`execution`": ExecutionSettings,
+    "`ray`": Claims,
+    "Claims": Claim,
     "`maintenance`": MaintenanceSettings,
     "`prices`": Price,
     "Question files": _Question,
@@ -103,6 +109,8 @@ def type_of(schema):
         return type_of(next(s for s in schema["anyOf"] if s.get("type") != "null"))
     if "enum" in schema:
         return one_of(schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
     match schema.get("type", "object"):
         case "array":
             return f"list of {type_of(schema['items'])}"
@@ -205,4 +213,8 @@ def test_the_environment_variables_are_those_the_code_reads():
         for package in ("chunking_assets", "evals", "dagster_defs")
         for file in (ROOT / package).rglob("*.py")
     )
-    assert page == set(re.findall(r'"((?:CORPUS|OPENAI)_[A-Z_]+|DAGSTER_HOME)"', code))
+    assert page == set(
+        re.findall(
+            r'"((?:CORPUS|OPENAI)_[A-Z_]+|DAGSTER_HOME|RAY_ADDRESS|DOCLING_ARTIFACTS_PATH)"', code
+        )
+    )

@@ -18,7 +18,7 @@ PAGES = {
     page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8")
     for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 }
-FOLDERS = "chunking_assets|evals|dagster_defs|sql|tests|docs|benchmarks|sample_corpus"
+FOLDERS = "chunking_assets|evals|dagster_defs|sql|tests|docs|benchmarks|sample_corpus|deploy"
 COMMANDS = {"make", "export", "printf", "uv", ".venv/bin/python"}
 
 
@@ -56,6 +56,12 @@ def test_a_link_leads_somewhere(page, target):
 @pytest.mark.parametrize(("page", "path"), named(rf"`((?:{FOLDERS})/[\w./-]*)`"))
 def test_a_path_that_is_named_exists(page, path):
     assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize(("page", "test"), named(r"`(tests/[\w./]+::\w+)`"))
+def test_a_test_that_is_named_exists(page, test):
+    file, _, name = test.partition("::")
+    assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("page", "module"), named(r"python -m ((?:\w+\.)*\w+)"))
