@@ -13,11 +13,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 
 from chunking_assets.chunk_embeddings.build import BATCH_CHUNKS
 from chunking_assets.chunk_embeddings.late import check_late
-from chunking_assets.chunk_embeddings.version import IndexVersion
+from chunking_assets.chunk_embeddings.version import FULL, IndexVersion, Precision
 from chunking_assets.chunk_sets.chunker import Chunker
 from chunking_assets.chunk_sets.language_budgets import measured_factors
 from chunking_assets.chunk_sets.registry import chunker_class
@@ -26,6 +33,7 @@ from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.embedding_models.model import EmbeddingModel
 from chunking_assets.embedding_models.registry import model_class
 from chunking_assets.errors import ConfigError, CorpusError
+from chunking_assets.execution import ExecutionSettings
 from chunking_assets.live_index.gate import PromotionSettings
 from chunking_assets.live_index.maintenance import MaintenanceSettings
 from chunking_assets.live_index.promotion import check_live
@@ -34,6 +42,7 @@ from chunking_assets.prices import Price, Prices
 from chunking_assets.raw_documents.collection import Collection
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.strategy import Strategy
+from chunking_assets.storage import Bucket, Place, place_of
 from chunking_assets.strict_yaml import UnreadableYaml, first_mistake, read_yaml
 from chunking_assets.workspace import Workspace
 
@@ -51,12 +60,14 @@ VERSION_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}@[1-9][0-9]{0,5}")
 
 
 class StrategySettings(BaseModel):
-    """One entry of `strategies:`: the names of a chunker version, a model and a profile."""
+    """One entry of `strategies:`: the names of a chunker version, a model and a profile, and the
+    `precision` its index stores vectors with."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     chunker: str
     model: str
     profile: str
+    precision: Precision = FULL
 
 
 class ChunkingSettings(BaseModel):
@@ -80,6 +91,32 @@ class EmbeddingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     batch_chunks: int = Field(default=BATCH_CHUNKS, ge=1, le=1_000_000)
+
+
+class StorageSettings(BaseModel):
+    """`storage:`: how a workspace in a bucket is reached, where the environment does not say it.
+
+    `endpoint` is the URL of a service other than Amazon's, `region` its region; `allow_http` is
+    for an endpoint without TLS. `upload_database` puts the analysts' file into the bucket too.
+    Credentials come from the environment, or from the role of the machine or container.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    endpoint: str | None = None
+    region: str | None = None
+    allow_http: bool = False
+    upload_database: bool = False
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_plain(cls, endpoint: str | None) -> str | None:
+        if endpoint is not None and not re.fullmatch(r"https?://[^@?\s]+", endpoint):
+            raise ValueError("is not http(s)://host, without credentials")
+        return endpoint
+
+    def bucket(self, url: str) -> Bucket:
+        """The workspace at a URL."""
+        return Bucket(url, **self.model_dump())
 
 
 class JudgeSettings(BaseModel):
@@ -150,6 +187,7 @@ class _File(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     workspace: str = ".corpus"
+    storage: StorageSettings = StorageSettings()
     collections: dict[str, Collection] = Field(min_length=1)
     embedding_models: dict[str, dict[str, Any]] = Field(min_length=1)
     chunkers: dict[str, dict[str, Any]] = Field(min_length=1)
@@ -160,6 +198,7 @@ class _File(BaseModel):
     parsing: Limits = Limits()
     chunking: ChunkingSettings = ChunkingSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    execution: ExecutionSettings = ExecutionSettings()
     ragas: JudgeSettings = JudgeSettings()
     comparison: ComparisonSettings = ComparisonSettings()
     promotion: PromotionSettings = PromotionSettings()
@@ -172,7 +211,7 @@ class Config:
     """The whole configuration with every name resolved. Relative paths start at the file."""
 
     file: Path
-    home: Path
+    home: Place
     collections: Mapping[str, Collection]
     embedding_models: Mapping[str, EmbeddingModel]
     chunker_versions: Mapping[str, ChunkerVersion]
@@ -183,6 +222,7 @@ class Config:
     parsing: Limits
     chunking: ChunkingSettings
     embedding: EmbeddingSettings
+    execution: ExecutionSettings
     ragas: JudgeSettings
     comparison: ComparisonSettings
     promotion: PromotionSettings
@@ -192,6 +232,11 @@ class Config:
     @property
     def root(self) -> Path:
         return self.file.parent
+
+    @property
+    def local(self) -> Path:
+        """The folder for what stays on this machine: the workspace, if that is one."""
+        return Workspace(self.home).root
 
     def shards(self) -> dict[str, str]:
         """Every corpus shard and the collection it is cut from, in declaration order."""
@@ -239,7 +284,7 @@ def load(file: Path | None = None) -> Config:
     _check_names(file, settings)
     config = Config(
         file=file,
-        home=_home(file, settings.workspace),
+        home=_home(file, settings),
         collections=settings.collections,
         embedding_models=models,
         chunker_versions=versions,
@@ -253,6 +298,7 @@ def load(file: Path | None = None) -> Config:
         parsing=settings.parsing,
         chunking=settings.chunking,
         embedding=settings.embedding,
+        execution=settings.execution,
         ragas=settings.ragas,
         comparison=settings.comparison,
         promotion=settings.promotion,
@@ -271,8 +317,14 @@ def _prices(file: Path, entries: tuple[Price, ...]) -> Prices:
         raise ConfigError(file, "prices", problem, cure) from error
 
 
-def _home(file: Path, workspace: str) -> Path:
-    return (file.parent / os.environ.get(HOME_VARIABLE, workspace)).absolute()
+def _home(file: Path, settings: _File) -> Place:
+    try:
+        place = place_of(os.environ.get(HOME_VARIABLE, settings.workspace))
+    except CorpusError as error:
+        raise ConfigError(file, "workspace", str(error).rstrip("."), "") from error
+    if isinstance(place, Bucket):
+        return settings.storage.bucket(place.url)
+    return (file.parent / place).absolute()
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -390,15 +442,17 @@ def _strategy(
             f"of {entry.chunker} ({chunker.max_tokens})",
             "A question could be answered with nothing; raise the budget.",
         )
-    if isinstance(chunker, SizesChunker) and (profile.expand or profile.smooth):
+    several_sizes = isinstance(chunker, SizesChunker) and chunker.largest_searched == 0
+    if several_sizes and (profile.expand or profile.smooth):
         raise ConfigError(
             file,
             f"{key}.profile",
             f"{entry.profile} looks at neighbours, and chunks of several sizes, as of "
             f"{entry.chunker}, have none",
-            "Use a profile without smooth and expand, for example with parents or dedupe.",
+            "Use a profile without smooth and expand, for example with dedupe.",
         )
-    index = IndexVersion(versions[entry.chunker], entry.model, models[entry.model])
+    model = models[entry.model]
+    index = IndexVersion(versions[entry.chunker], entry.model, model, entry.precision)
     try:
         check_late(index)
     except CorpusError as error:
@@ -485,6 +539,14 @@ def _check_world(config: Config) -> None:
             "faithfulness is not judged",
             "Add it to ragas.metrics, or let another metric decide.",
         )
+    claims = config.execution.ray
+    for key, what, claimed, declared in (
+        ("models", "embedding model", claims.models, config.embedding_models),
+        ("versions", "chunker version", claims.versions, config.chunker_versions),
+    ):
+        for name in claimed:
+            if name not in declared:
+                raise _unknown(config.file, f"execution.ray.{key}", name, what, declared)
     baseline = config.comparison.baseline
     if baseline is not None and baseline not in config.strategies:
         raise _unknown(config.file, "comparison.baseline", baseline, "strategy", config.strategies)

@@ -253,7 +253,7 @@ def _run(config: Config, confirmed: list[str], promote_first: bool) -> int:
             f"no shard is called {', '.join(sorted(unknown))}. "
             f"Shards: {', '.join(config.shards())}."
         )
-    prepare_home(config.home)
+    prepare_home(config.local)
     started = time.time()
     with dg.DagsterInstance.get() as instance, _Display() as display:
         set_limits(instance)
