@@ -1,12 +1,10 @@
 """The life of a corpus in a folder and in a bucket: after every change both hold the same rows."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
+from following_reader import follows_promotion_and_rollback
 from small_corpus import SmallCorpus, write_corpus, write_document
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
@@ -15,12 +13,10 @@ from chunking_assets.chunk_sets.build import CHUNKS
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.explain import explain
 from chunking_assets.live_index.maintenance import MaintenanceSettings, maintain
-from chunking_assets.live_index.promotion import promote, rollback
 from chunking_assets.live_index.repair import remove_damaged, repair
 from chunking_assets.live_index.retire import retire_version
 from chunking_assets.storage import Bucket
 
-TESTS = Path(__file__).parents[1]
 MOMENT = 1_700_000_000
 ONE = {
     "chunkers": {"recursive-20@1": {"kind": "recursive", "max_tokens": 20}},
@@ -175,43 +171,12 @@ def test_what_is_damaged_is_named_and_made_anew(corpus, damage):
     assert held(corpus) == before
 
 
-READER = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import small_corpus
-from chunking_assets.live_index.serve import open_live
-
-reader, told = open_live(sys.argv[2]), None
-while True:
-    passages = reader.search("sentence document")
-    assert passages
-    if reader.strategy != told:
-        told = reader.strategy
-        print(told, flush=True)
-"""
-
-
 def test_a_reader_elsewhere_follows_promotion_and_rollback(tmp_path, bucket):
     """With a cache of its own, as on another machine."""
     corpus = SmallCorpus(write_corpus(tmp_path, {"a.md": document("a")}, workspace=bucket))
     corpus.update()
-    workspace, strategies = corpus.workspace, corpus.config.strategies
-    promote(workspace, strategies["recursive"], ["docs"])
-    with subprocess.Popen(
-        [sys.executable, "-c", READER, str(TESTS), bucket],
-        env={**os.environ, "CORPUS_LOCAL": str(tmp_path / "another machine")},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as reader:
-        try:
-            assert reader.stdout.readline().strip() == "recursive"
-            promote(workspace, strategies["fixed"], ["docs"], force=True)
-            assert reader.stdout.readline().strip() == "fixed"
-            rollback(workspace, strategies)
-            assert reader.stdout.readline().strip() == "recursive"
-            assert reader.poll() is None
-        finally:
-            reader.kill()
+    elsewhere = str(tmp_path / "another machine")
+    follows_promotion_and_rollback(corpus, bucket, "sentence document", CORPUS_LOCAL=elsewhere)
 
 
 def test_upkeep_explanation_and_retirement(corpus):
