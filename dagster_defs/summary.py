@@ -97,7 +97,7 @@ def _print_unread(console: Console, documents: pl.DataFrame) -> None:
         )
     others = [row for row in rows if row[1] != "unsupported"]
     for doc_id, status, error, cure in others[:LISTED]:
-        console.print(f"[yellow]{status}[/] {doc_id}: {error}. {cure}", highlight=False)
+        console.print(f"[yellow]{status}[/] {doc_id}: {error.rstrip('.')}. {cure}", highlight=False)
     if len(others) > LISTED:
         console.print(f"… and {len(others) - LISTED} more in the view document_status.")
 

@@ -74,7 +74,7 @@ def _notes(media_type: str, parsed: ParsedDocument) -> str:
     language = detect_language(parsed.text, parsed.elements)
     spoken = f", {language.code} ({language.confidence:.2f})" if language else ""
     said = f"{parsed.status}: {media_type}, {len(parsed.text):,} characters{spoken}."
-    return f"{said} {parsed.error}. {parsed.cure}" if parsed.error else said
+    return f"{said} {parsed.error.rstrip('.')}. {parsed.cure}" if parsed.error else said
 
 
 if __name__ == "__main__":
