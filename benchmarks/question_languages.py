@@ -1,10 +1,11 @@
 """`python -m benchmarks.question_languages`: recall on the sample corpus by a question's language.
 
 `heading` chunks of two sizes and the profile `multilingual` of corpus.yaml, with more and fewer
-hits of other languages. Size and number were chosen on the first half of the questions, halved as
-those of `benchmarks.retrieval` are. A question is `foreign` if some of its evidence has to be read
-in another language than it is asked in. Differences to English come with the 95 % interval of a
-bootstrap that draws the questions of each language anew.
+hits of other languages, found by the question's vector or by its words translated. Size and number
+were chosen on the first half of the questions, halved as those of `benchmarks.retrieval` are. A
+question is `foreign` if some of its evidence has to be read in another language than it is asked
+in. Differences to English come with the 95 % interval of a bootstrap that draws the questions of
+each language anew.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.chunking import LEAST_WIDTH, MODEL, RESAMPLES, SEED
+from benchmarks.chunking import MODEL, RESAMPLES, SEED
 from benchmarks.retrieval import HALVES, half_of
 from chunking_assets import config as configuration
 from chunking_assets.chunk_embeddings.build import update_index
@@ -41,10 +42,15 @@ from evals.retrieval_scores.spans import AnyOf, Slot
 
 ROOT = Path(__file__).parents[1]
 PROFILE = "multilingual"
-SETTINGS = ((400, None), (400, 2), (200, None), (200, 4), (200, 6))
-"""Tokens of a chunk, and `other_languages`."""
+Setting = tuple[int, int | None, bool]
+"""Tokens of a chunk, `other_languages`, and `translate`."""
 
-Found = dict[tuple[int, int | None], np.ndarray]
+SETTINGS: tuple[Setting, ...] = (
+    *((400, None, False), (400, 4, False), (400, 2, True), (400, 4, True)),
+    *((200, None, False), (200, 6, False), (200, 4, True)),
+)
+
+Found = dict[Setting, np.ndarray]
 """By setting: recall (0 to 1) and context tokens by question, (questions, 2)."""
 
 
@@ -72,7 +78,7 @@ def index_versions(config: Config) -> dict[int, IndexVersion]:
             MODEL,
             model,
         )
-        for tokens, _ in SETTINGS
+        for tokens, *_ in SETTINGS
     }
 
 
@@ -120,14 +126,14 @@ def measure(
     versions: Mapping[int, IndexVersion],
     questions: Sequence[Asked],
 ) -> Found:
-    found = {}
-    for tokens, most in SETTINGS:
+    profile, found = config.retrieval_profiles[PROFILE], {}
+    for tokens, most, translate in SETTINGS:
         reader = open_index(
             workspace,
             versions[tokens].name,
             MODEL,
             versions[tokens].model,
-            config.retrieval_profiles[PROFILE].model_copy(update={"other_languages": most}),
+            profile.model_copy(update={"other_languages": most, "translate": translate}),
             lambda: CachedQueries(models.embedder(MODEL), workspace.caches / VECTORS),
         )
         rows = []
@@ -135,7 +141,7 @@ def measure(
             hits = reader.chosen(reader.rank(question.text))
             scores = score_question({"": spans_of(hits)}, question.evidence)
             rows.append((scores["recall", ""], scores["context_tokens", ""]))
-        found[tokens, most] = np.array(rows)
+        found[tokens, most, translate] = np.array(rows)
     return found
 
 
@@ -173,8 +179,10 @@ def _print(questions: Sequence[Asked], settings: Found) -> None:
     for number, question in enumerate(questions):
         for name in ("all", HALVES[half_of(question.text)], _kind(question)):
             groups[question.language, name].append(number)
-    table = Table(title="Recall, percent: tokens of a chunk, other_languages", title_justify="left")
-    for column in ("questions", "n", *(f"{tokens}, {most}" for tokens, most in settings)):
+    table = Table(
+        title="Recall, percent: tokens of a chunk, other_languages, translate", title_justify="left"
+    )
+    for column in ("questions", "n", *map(_name, settings)):
         left = column == "questions"
         table.add_column(column, justify="left" if left else "right", no_wrap=True)
     for (language, name), members in sorted(groups.items()):
@@ -194,8 +202,13 @@ def _print(questions: Sequence[Asked], settings: Found) -> None:
     tokens = [f"{values[:, 1].mean():.0f}" for values in settings.values()]
     table.add_row("context tokens", str(len(questions)), *tokens)
     console = Console()
-    console.width = max(console.width, LEAST_WIDTH)
+    console.width = max(console.width, 160)
     console.print(table)
+
+
+def _name(setting: Setting) -> str:
+    tokens, most, translate = setting
+    return f"{tokens}, {most or 0}" + ("\ntranslated" if translate else "")
 
 
 def _kind(question: Asked) -> str:

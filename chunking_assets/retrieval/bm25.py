@@ -140,11 +140,15 @@ class Weigher:
             spellings = {stem: {*known.get(stem, ())} for stem in stems}
         for word, stem in zip(words, stems, strict=True):
             spellings.setdefault(stem, set()).add(word)
-        return Bm25Query(
-            tuple(self._term(spelt) for spelt in spellings.values()),
-            self._frequencies.words_per_chunk,
-            settings,
-        )
+        return self._query(spellings.values(), settings)
+
+    def weigh_words(self, words: Iterable[str], settings: Bm25Settings) -> Bm25Query:
+        """These words as they are, whatever the settings say of forms and of small words."""
+        return self._query(({word} for word in dict.fromkeys(words)), settings)
+
+    def _query(self, spellings: Iterable[Iterable[str]], settings: Bm25Settings) -> Bm25Query:
+        terms = tuple(map(self._term, spellings))
+        return Bm25Query(terms, self._frequencies.words_per_chunk, settings)
 
     def _term(self, spelt: Iterable[str]) -> Term:
         """Forms of one word are taken not to stand in the same chunk."""

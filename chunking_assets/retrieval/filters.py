@@ -5,7 +5,7 @@ on it become the list of documents they name; those on the index's own columns g
 are. No value ever becomes syntax: all are literals, and what looks like SQL is a strange name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -102,16 +102,25 @@ def _among(documents: pl.DataFrame, filters: Filters) -> str:
 
         patterns = pathspec.GitIgnoreSpec.from_lines(filters.path)
         named = [doc_id for doc_id in named if patterns.match_file(doc_id.partition("/")[2])]
+    return among(named, documents["doc_id"].to_list())
+
+
+def among(doc_ids: Collection[str], every: Iterable[str]) -> str:
+    """That a chunk is of one of these documents, of every one there is, by the shorter list.
+
+    >>> among(["a", "b"], ["a", "b", "c"])
+    "doc_id NOT IN ('c')"
+    """
+    named, others = {*doc_ids}, {*every}.difference(doc_ids)
     if not named:
         return "false"
-    others = sorted({*documents["doc_id"].to_list()} - {*named})
-    if len(others) < len(named):  # the shorter list; a document that is not in the table is new
+    if len(others) < len(named):  # a document that is not in the table is new
         return f"doc_id NOT IN ({_listed(others)})" if others else "true"
-    return f"doc_id IN ({_listed(sorted(named))})"
+    return f"doc_id IN ({_listed(named)})"
 
 
-def _listed(values: list[str]) -> str:
-    return ", ".join(map(sql_literal, values))
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(map(sql_literal, sorted(values)))
 
 
 def _holds(documents: pl.DataFrame, filters: Filters) -> pl.Expr:

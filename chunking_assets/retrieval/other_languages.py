@@ -5,12 +5,12 @@ words count in that language only. So texts in the question's language fill ever
 they say. No weight mends that; the best hits of each other language come along instead.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from chunking_assets.chunk_embeddings.lance_index import sql_literal
 from chunking_assets.parsed_elements.reuse import DOCUMENTS
+from chunking_assets.retrieval.filters import among
 from chunking_assets.retrieval.hit import Hit
 from chunking_assets.workspace import Workspace
 
@@ -25,10 +25,14 @@ class Languages:
         self._workspace = workspace
 
     @cached_property
+    def _every(self) -> Mapping[str, str | None]:
+        rows = self._workspace.table(DOCUMENTS).read_all(columns=["doc_id", "language"])
+        return {} if rows is None else dict(rows.iter_rows())
+
+    @cached_property
     def by_document(self) -> Mapping[str, str]:
         """ISO 639-1 code by doc_id."""
-        rows = self._workspace.table(DOCUMENTS).read_all(columns=["doc_id", "language"])
-        return {} if rows is None else dict(rows.drop_nulls().iter_rows())
+        return {doc_id: code for doc_id, code in self._every.items() if code is not None}
 
     def scarce(self, hits: Sequence[Hit], language: str, most: int) -> list[str]:
         """The languages besides this one of which fewer than `most` are among the hits."""
@@ -39,10 +43,10 @@ class Languages:
     @cached_property
     def conditions(self) -> Mapping[str, str]:
         """By language: that a chunk is of a document in it, as the store's SQL."""
-        named: dict[str, list[str]] = defaultdict(list)
-        for doc_id, language in sorted(self.by_document.items()):
-            named[language].append(sql_literal(doc_id))
-        return {code: f"doc_id IN ({', '.join(ids)})" for code, ids in named.items()}
+        return {
+            language: among([d for d, code in self._every.items() if code == language], self._every)
+            for language in sorted({*self.by_document.values()})
+        }
 
 
 def of_other_languages(

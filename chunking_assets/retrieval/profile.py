@@ -14,7 +14,8 @@ IMPLEMENTATION = 2
 
 ADDED_STEPS = {
     *("dedupe", "parents", "fusion", "rank_constant", "bm25"),
-    *("filters", "smooth", "rerank", "mmr", "expand", "other_languages", "trim"),
+    *("filters", "smooth", "rerank", "mmr", "expand", "other_languages"),
+    *("trim", "translate"),
 }
 """Steps that profiles declared before did not know."""
 
@@ -31,7 +32,8 @@ class RetrievalProfile(BaseModel):
     that share of the best; `mmr` weighs relevance (1) against novelty (0). `k` is the most chunks
     a question is answered with, `token_budget` bounds the context in tokens of the index's own
     model. `expand` adds the neighbours of what was chosen; `other_languages` that many of the best
-    hits of each language the question is not in, over and above k; `parents` puts a parent in place
+    hits of each language the question is not in, over and above k, with `translate` by the nearest
+    words of that language; `parents` puts a parent in place
     of its children if at least that share of them were chosen; `trim` always, trimmed to what lies
     between children that score at least that share of the best hit, so that `k` counts parents;
     `merge` joins chunks that touch or overlap in the same document.
@@ -55,6 +57,7 @@ class RetrievalProfile(BaseModel):
     token_budget: int | None = Field(default=None, ge=1)
     expand: Expand | None = None
     other_languages: int | None = Field(default=None, ge=1, le=20)
+    translate: bool = False
     parents: float | None = Field(default=None, gt=0, le=1)
     trim: float | None = Field(default=None, gt=0, lt=1)
     merge: bool = True
@@ -65,6 +68,13 @@ class RetrievalProfile(BaseModel):
             raise ValueError(f"candidates ({self.candidates}) must be at least k ({self.k})")
         if self.other_languages is not None and self.search == "bm25":
             raise ValueError("other_languages needs vectors: words are of one language")
+        if self.translate and (self.other_languages is None or self.search != "hybrid"):
+            raise ValueError("translate needs other_languages, and `search: hybrid`")
+        if self.translate and (self.rerank or self.fusion == "ranks"):
+            raise ValueError(
+                "translate orders other languages by their fused scores: leave out rerank and "
+                "`fusion: ranks`"
+            )
         if self.trim is not None and (self.expand or self.parents is not None):
             raise ValueError("trim hands on parents: leave out expand and parents")
         return self

@@ -15,7 +15,8 @@ class Ranking:
     """`hits` before any limit of the profile. `beside` are the chunks around the best of them, with
     the scores they have before reranking, of which `best_score` is the highest; `vectors` those of
     hits that were compared, by chunk_id; `dropped` why a candidate is not among the hits;
-    `language` the question's, where the profile asks for it and it can be told; `served` the
+    `language` the question's, where the profile asks for it and it can be told; `translated` the
+    hits of other languages, best first of each, where the profile translates; `served` the
     published index that all of it was found in, where the later steps look too."""
 
     hits: Sequence[Hit]
@@ -24,4 +25,5 @@ class Ranking:
     vectors: Mapping[str, np.ndarray] = field(default_factory=dict)
     dropped: Mapping[str, tuple[Hit, str]] = field(default_factory=dict)
     language: str | None = None
+    translated: Sequence[Hit] = ()
     served: Any = field(default=None, repr=False, compare=False)

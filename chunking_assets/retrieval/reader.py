@@ -39,6 +39,7 @@ from chunking_assets.retrieval.rerank import Rerank, Scorer, rerank
 from chunking_assets.retrieval.search import Question, SearchArms
 from chunking_assets.retrieval.select import Selection, cut, merge, select, within
 from chunking_assets.retrieval.trim import trim
+from chunking_assets.retrieval.word_translation import Translator
 from chunking_assets.workspace import Workspace
 
 FOLLOW_SECONDS = 0.5
@@ -96,6 +97,7 @@ class _Served:
     weigher: Weigher | None
     pages: Pages
     languages: Languages
+    translator: Translator | None
 
 
 class Reader(Answering):
@@ -186,7 +188,10 @@ class Reader(Answering):
             vector = arms.vector(question, limit) if question.query is not None else []
             bm25 = arms.bm25(question, limit) if question.bm25 is not None else []
         language = language_of(text) if profile.other_languages else None
-        if language is not None:
+        translated: list[Hit] = []
+        if language is not None and profile.translate:
+            translated = self._translated(text, language, question, served)
+        elif language is not None:
             vector = [*vector, *self._scarce([*vector, *bm25], language, question, served)]
         score: Callable[[Hit], Hit] = _own_score
         if profile.search != "hybrid":
@@ -195,10 +200,7 @@ class Reader(Answering):
             hits = reciprocal_rank(vector, bm25, profile.rank_constant, profile.vector_weight)
             score = partial(_place_score, {hit.chunk_id: hit for hit in hits})
         else:
-            every = list({hit.chunk_id: hit for hit in (*vector, *bm25)}.values())
-            assert question.bm25 is not None
-            score = ScoreFusion.over(every, question.bm25.attainable, profile.vector_weight)
-            hits = sorted(map(score, every), key=attrgetter("rank_key"))
+            score, hits = self._fused(vector, bm25, question)
         hits, beside = self._beside(hits, score, question, arms)
         best = hits[0].score if hits else 0.0
         dropped = {}
@@ -207,7 +209,36 @@ class Reader(Answering):
             hits = rerank(text, hits, profile.rerank.top, self._rerank(profile.rerank))
             why = f"rerank: not among the first {profile.rerank.top}"
             dropped = {hit.chunk_id: (hit, why) for hit in first[profile.rerank.top :]}
-        return Ranking(hits, beside, best, question.vectors, dropped, language, served)
+        return Ranking(hits, beside, best, question.vectors, dropped, language, translated, served)
+
+    def _fused(
+        self, vector: Sequence[Hit], bm25: Sequence[Hit], question: Question
+    ) -> tuple[ScoreFusion, list[Hit]]:
+        every = list({hit.chunk_id: hit for hit in (*vector, *bm25)}.values())
+        assert question.bm25 is not None
+        score = ScoreFusion.over(every, question.bm25.attainable, self.profile.vector_weight)
+        return score, sorted(map(score, every), key=attrgetter("rank_key"))
+
+    def _translated(
+        self, text: str, language: str, question: Question, served: _Served
+    ) -> list[Hit]:
+        """The best hits of every other language, asked for by the nearest words in it."""
+        assert served.translator is not None
+        profile, translator, arms = self.profile, served.translator, served.arms
+        limit, settings = max(profile.candidates, profile.k), profile.bm25 or Bm25Settings()
+        conditions = served.languages.conditions
+        asked = [
+            question.within(conditions[other], translator.weigh(text, language, other, settings))
+            for other in sorted(conditions.keys() - {language})
+        ]
+        full_texts = [_pool().submit(arms.bm25, narrowed, limit) for narrowed in asked]
+        vectors = [_pool().submit(arms.vector, narrowed, limit) for narrowed in asked]
+        found = zip(asked, vectors, full_texts, strict=True)
+        return [
+            hit
+            for narrowed, vector, full_text in found
+            for hit in self._fused(vector.result(), full_text.result(), narrowed)[1]
+        ]
 
     def _scarce(
         self, hits: Sequence[Hit], language: str, question: Question, served: _Served
@@ -296,6 +327,10 @@ class Reader(Answering):
         most, language = self.profile.other_languages, ranking.language
         if most is None or language is None:
             return []
+        if self.profile.translate:
+            hits = ranking.translated
+            if self.profile.dedupe is not None:
+                hits = dedupe(hits, self.profile.dedupe)
         return of_other_languages(hits, language, most, ranking.served.languages.by_document)
 
     def _neighbours(self, ranking: Ranking, hit: Hit) -> list[Hit]:
@@ -340,7 +375,11 @@ class Reader(Answering):
         if self.profile.search != "vector":
             weigher = Weigher(word_frequencies(self._workspace, index.name, table))
         pages, languages = Pages(self._workspace), Languages(self._workspace)
-        return _Served(version, SearchArms(table), weigher, pages, languages)
+        translator = None
+        if self.profile.translate and weigher is not None:
+            conditions, workspace = languages.conditions, self._workspace
+            translator = Translator(workspace, table, weigher, conditions, self._embed)
+        return _Served(version, SearchArms(table), weigher, pages, languages, translator)
 
 
 @cache

@@ -7,7 +7,7 @@ happen to be stored in, which depends on the history of edits, decides nothing.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from operator import attrgetter
 from typing import Any
@@ -53,10 +53,11 @@ class Question:
         self.query, self.bm25, self.where = query, bm25, where
         self.vectors: Vectors = {}
 
-    def within(self, where: str) -> "Question":
-        """The same question with one more condition; vectors found for it are known to both."""
+    def within(self, where: str, bm25: Bm25Query | None = None) -> "Question":
+        """The same question with one more condition, and perhaps in other words; vectors found for
+        it are known to both."""
         both = where if self.where is None else f"{self.where} AND {where}"
-        narrowed = Question(self.query, self.bm25, both)
+        narrowed = Question(self.query, bm25 or self.bm25, both)
         narrowed.vectors = self.vectors
         return narrowed
 
@@ -207,6 +208,14 @@ class SearchArms:
         """The rows of a search as an Arrow table."""
         with asking_bucket(f"table {self._table.name}"):
             return search.to_arrow()
+
+
+def texts_within(table: Any, where: str) -> Iterator[str]:
+    """What is embedded of the searched chunks that a condition leaves."""
+    query = table.search().where(f"searched AND {where}").select([TEXT_COLUMN]).limit(None)
+    with asking_bucket(f"table {table.name}"):
+        for batch in query.to_batches():
+            yield from batch[TEXT_COLUMN].to_pylist()
 
 
 def best_of(hits: Sequence[Hit], limit: int, scores: Sequence[float] | None = None) -> list[Hit]:

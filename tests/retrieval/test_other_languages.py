@@ -6,7 +6,7 @@ from small_corpus import SmallCorpus, write_corpus
 
 from chunking_assets.retrieval.hit import Hit
 from chunking_assets.retrieval.open import open_strategy
-from chunking_assets.retrieval.other_languages import of_other_languages
+from chunking_assets.retrieval.other_languages import Languages, of_other_languages
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.select import within
 
@@ -65,6 +65,15 @@ def test_a_language_that_is_not_among_the_candidates_is_looked_for(tmp_path):
     documents = {**many, "en.md": ENGLISH.format(30)}
     corpus = corpus_of(tmp_path, documents, candidates=20, other_languages=1)
     assert found(corpus)[1:] == ["en.md"]
+
+
+def test_the_language_of_most_documents_is_looked_for_too(tmp_path):
+    documents = {f"pt{n}.md": PORTUGUESE.format(n) for n in range(10, 13)} | {"en.md": ENGLISH}
+    documents["days.py"] = CODE.format(3)
+    corpus = corpus_of(tmp_path, documents, other_languages=1)
+    conditions = Languages(corpus.workspace).conditions
+    assert " NOT IN " in conditions["pt"]
+    assert found(corpus, ENGLISH)[1].startswith("pt")
 
 
 def test_documents_without_a_language_are_not_of_another_one(tmp_path):
