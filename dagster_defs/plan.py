@@ -20,7 +20,7 @@ from rich.table import Table
 
 from chunking_assets import config as configuration
 from chunking_assets.build_log import BUILDS, BUILDS_SCHEMA
-from chunking_assets.chunk_embeddings.preview import Previewing
+from chunking_assets.chunk_embeddings.preview import CountedModels, Preview, Previewing
 from chunking_assets.chunk_embeddings.version import IndexVersion
 from chunking_assets.chunk_sets.build import CHUNKS, ChunkSetUpdate, cell, update_chunk_sets
 from chunking_assets.chunk_sets.version import ChunkerVersion
@@ -50,7 +50,8 @@ class Step:
     `what` is the shard, chunker version, index version or strategy; `model` the one that would be
     asked, if any. `chunks` are those made, or the distinct texts to embed; `calls` the requests to
     a chat model. None is a number nobody knows, or that means nothing here; `minutes` are from past
-    runs. Of the tokens, `tokens_by_jobs` are taken to go by a batch API, at its price.
+    runs. Of the tokens, `tokens_by_jobs` are taken to go by a batch API, at its price; `pending`
+    are further texts that are in its jobs already, and not paid for again.
     `is_estimate` says that documents, chunks, calls or tokens may turn out otherwise.
     """
 
@@ -62,6 +63,7 @@ class Step:
     calls: int | None = None
     tokens: int | None = None
     tokens_by_jobs: int = 0
+    pending: int = 0
     cost: Money | None = None
     minutes: float | None = None
     is_estimate: bool = False
@@ -138,6 +140,10 @@ class _Planning:
     reparsed: dict[str, int] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     """Chunker versions whose indexes will hold something else, so that what is found changes."""
+    to_embed: list[Step] = field(default_factory=list)
+    """What is known of embedding for chunkers that ask a model."""
+    estimated: set[str] = field(default_factory=set)
+    """Their chunk sets that are in `to_embed` as they will be, and not as they are stored."""
 
     def __post_init__(self) -> None:
         self.workspace = Overlay(self.real, self.folder)
@@ -153,6 +159,7 @@ class _Planning:
         ready = [s for s in self.shards if self.workspace.table(DOCUMENTS).manifest(s)]
         for version in self.config.chunker_versions.values():
             steps += self.chunked(version, ready)
+        steps += self.to_embed
         for index in self.config.index_versions.values():
             steps += self.embedded(index, ready)
         if retired := undeclared_shards(self.workspace, self.config.shards()):
@@ -218,25 +225,35 @@ class _Planning:
 
     def chunked_by_a_model(self, version: ChunkerVersion, shards: Sequence[str]) -> Iterator[Step]:
         """A strategy that asks a model is not run: that would be the cost to be told."""
-        documents = sum(
-            self.due_documents(version, shard)
+        due = [
+            shard
             for shard in shards
             if is_out_of_date(self.config, self.workspace, "chunk_sets", cell(version.name, shard))
-        )
+        ]
+        asks_chat = version.chunker.asks_chat()
+        past = self.past.of_chunking(version.name)
+        if asks_chat:
+            documents = sum(self.due_documents(version, shard) for shard in due)
+        else:
+            documents = self.tried(version, due, past)
         if not documents:
             return
         self.changed.add(version.name)
+        if not asks_chat:
+            self.estimated |= {cell(version.name, shard) for shard in due}
         self.remarks.append(
             f"{version.name} asks a model where to cut, so its chunks are not known before; "
-            "what embedding them costs is not in this plan."
+            + (
+                "what embedding them costs is not in this plan."
+                if asks_chat
+                else "embedding them is estimated by all the text of the documents that changed."
+            )
         )
-        past = self.past.of_chunking(version.name)
-        asks_chat = version.chunker.asks_chat()
         sent, received = past.times("sent", documents), past.times("received", documents)
         yield Step(
             stage="chunk",
             what=version.name,
-            model=past.model if asks_chat else ", ".join(version.models_asked),
+            model=past.model if asks_chat else None,
             documents=documents,
             chunks=past.times("chunks", documents),
             calls=past.times("requests", documents) if asks_chat else None,
@@ -244,6 +261,50 @@ class _Planning:
             cost=self.config.prices.of_tokens(past.model, sent, received) if asks_chat else None,
             minutes=past.minutes(documents),
             is_estimate=True,
+        )
+
+    def tried(self, version: ChunkerVersion, shards: Sequence[str], past: "_Rate") -> int:
+        """Chunk without vectors, in a place of its own: the documents, and in `to_embed` what their
+        sentences cost and about what their chunks do, which hold the same text cut elsewhere."""
+        with tempfile.TemporaryDirectory(prefix="corpus-plan-") as folder:
+            trial = Overlay(self.workspace, Path(folder))
+            models, documents = CountedModels(self.models), 0
+            for shard in shards:
+                key = cell(version.name, shard)
+                if is_unsound(trial, "chunk_sets", key):
+                    trial.table(CHUNKS).remove(key)
+                (update,) = update_chunk_sets(trial, shard, [version], models)
+                documents += len(update.changes.redo)
+            for model, texts in models.asked.items():
+                found = self.previewing.of_texts(model, texts)
+                what, is_estimate = f"{version.name}: sentences", found.is_estimate
+                self.to_embed.append(self.embedding(what, model, found, is_estimate=is_estimate))
+            chunks = past.times("chunks", documents)
+            previewing = replace(self.previewing, workspace=trial, needed={})
+            for index in self.config.indexes_of(version.name):
+                found = previewing.of(index, shards)
+                if found.documents:
+                    step = self.embedding(index.name, index.model_name, found, is_estimate=True)
+                    minutes = self.past.of_embedding(index.model_name).minutes(chunks or 0)
+                    self.to_embed.append(
+                        replace(step, chunks=chunks, minutes=None if chunks is None else minutes)
+                    )
+        return documents
+
+    def embedding(self, what: str, model: str, found: Preview, *, is_estimate: bool) -> Step:
+        tokens, by_jobs = found.tokens, found.tokens_by_jobs
+        return Step(
+            stage="embed",
+            what=what,
+            model=model,
+            documents=found.documents or None,
+            chunks=found.texts,
+            tokens=tokens,
+            tokens_by_jobs=by_jobs,
+            pending=found.pending,
+            cost=self.config.prices.of_embedding(model, tokens, by_jobs),
+            minutes=self.past.of_embedding(model).minutes(found.texts),
+            is_estimate=is_estimate,
         )
 
     def due_documents(self, version: ChunkerVersion, shard: str) -> int:
@@ -255,7 +316,8 @@ class _Planning:
 
     def embedded(self, index: IndexVersion, shards: Sequence[str]) -> Iterator[Step]:
         version = index.chunker_version.name
-        chunked = [s for s in shards if self.workspace.table(CHUNKS).manifest(cell(version, s))]
+        stored = {s: self.workspace.table(CHUNKS).manifest(cell(version, s)) for s in shards}
+        chunked = [s for s in shards if stored[s] and cell(version, s) not in self.estimated]
         found = self.previewing.of(index, chunked)
         if not (found.documents or found.removed):
             if version not in self.changed:
@@ -264,20 +326,7 @@ class _Planning:
             return
         self.changed.add(version)
         if found.documents:
-            yield Step(
-                stage="embed",
-                what=index.name,
-                model=index.model_name,
-                documents=found.documents,
-                chunks=found.texts,
-                tokens=found.tokens,
-                tokens_by_jobs=found.tokens_by_jobs,
-                cost=self.config.prices.of_embedding(
-                    index.model_name, found.tokens, found.tokens_by_jobs
-                ),
-                minutes=self.past.of_embedding(index.model_name).minutes(found.texts),
-                is_estimate=found.is_estimate,
-            )
+            yield self.embedding(index.name, index.model_name, found, is_estimate=found.is_estimate)
 
     def judged(self) -> Iterator[Step]:
         config, workspace = self.config, self.workspace
@@ -449,6 +498,8 @@ def _remarks(step: Step) -> Iterator[str]:
     if step.tokens_by_jobs:
         part = "" if step.tokens_by_jobs == step.tokens else f"{step.tokens_by_jobs:,} tokens by "
         yield f"{part}batch API"
+    if step.pending:
+        yield f"{step.pending:,} more in jobs"
 
 
 def _number(value: int | None) -> str:

@@ -51,6 +51,7 @@ def promote_declared(
         shards,
         settings=config.promotion,
         prices=config.prices,
+        batch_chunks=config.embedding.batch_chunks,
         doubts=doubts,
         reason=reason,
         force=force,

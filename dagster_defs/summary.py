@@ -179,9 +179,9 @@ def _print_leaderboard(console: Console, config: Config, workspace: Workspace) -
 
 def _known_costs(config: Config, workspace: Workspace) -> dict[str, StrategyCost]:
     """What strategies would cost; nothing where corpus.yaml has no prices."""
-    shards = list(config.shards())
+    shards, batch = list(config.shards()), config.embedding.batch_chunks
     return {
-        name: strategy_cost(workspace, strategy, shards, config.prices)
+        name: strategy_cost(workspace, strategy, shards, config.prices, batch)
         for name, strategy in (config.strategies if config.prices.entries else {}).items()
     }
 

@@ -1,8 +1,8 @@
 """An `/embeddings` server on loopback whose faults are chosen by the model's name.
 
-A vector is made of the text's digest, so that a test can tell whose it is. The faults are those of
-real servers: too many inputs, wrong counts, other orders, no numbers, other dimensions. It has the
-batch API too: a job is done when the test says so.
+A vector is made of the text's digest, so that a test can tell whose it is; a token is a word. The
+faults are those of real servers: too many inputs, wrong counts, other orders, no numbers, other
+dimensions, texts cut off. It has the batch API too: a job is done when the test says so.
 """
 
 import base64
@@ -233,7 +233,11 @@ def _respond(body, attempt):
         data = [{**item, "index": 0} for item in data]
     if model == "empty-usage":
         return 200, {}, {"object": "list", "data": data, "model": model, "usage": {}}
-    usage = {"prompt_tokens": 3 * len(texts), "total_tokens": 3 * len(texts)}
+    words = [len(text.split()) for text in texts]
+    if cut := re.fullmatch(r"cuts-at-(\d+)", model):
+        words = [min(n, int(cut[1])) for n in words]
+    read = 0 if model == "counts-nothing" else sum(words)
+    usage = {"prompt_tokens": read, "total_tokens": read}
     content = {"object": "list", "data": data, "model": model}
     return 200, {}, content if model == "no-usage" else {**content, "usage": usage}
 

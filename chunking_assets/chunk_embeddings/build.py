@@ -29,7 +29,7 @@ from chunking_assets.chunk_sets.rows import EMBED_TEXT
 from chunking_assets.cost_ledger import Entry
 from chunking_assets.embedding_models.batch_jobs import BatchPending
 from chunking_assets.embedding_models.metered import metered
-from chunking_assets.embedding_models.model import Embedder, ModelIdentity, TokenProgress
+from chunking_assets.embedding_models.model import Embedder, ModelIdentity, ReadsLess, TokenProgress
 from chunking_assets.embedding_models.remote_embedder import TextsRefused
 from chunking_assets.embedding_models.vector_cache import (
     VECTORS,
@@ -59,6 +59,8 @@ Spending = Callable[[str, Entry], object]
 
 EMBEDDED_CHUNKS = "embedded_chunks"
 FINGERPRINTS = "embedding_model_fingerprints"
+SERVER_READS = "server_reads"
+"""The folder of what servers were seen to read, by the fingerprint of the model."""
 
 EMBEDDED_CHUNKS_SCHEMA = pl.Schema(
     {
@@ -163,6 +165,18 @@ def update_index(
     if refused := {d: why for plan in plans for d, why in plan.refused.items()}:
         raise DocumentsRefused(index.name, refused)
     return updates
+
+
+def reads_at_most(workspace: Workspace, embedder: Embedder) -> int:
+    """The most tokens of a text that a model was ever seen to read, by any machine of the
+    workspace: vectors that another machine embedded are of no more."""
+    identity = embedder.identity
+    store, key = workspace.store, f"{SERVER_READS}/{identity.fingerprint}"
+    known = int(store.read(key) or identity.max_tokens)
+    seen = embedder.reads_at_most if isinstance(embedder, ReadsLess) else identity.max_tokens
+    if seen < known:
+        store.write(key, str(seen).encode())
+    return min(seen, known)
 
 
 def check_fingerprint(workspace: Workspace, model_name: str, identity: ModelIdentity) -> None:
@@ -338,6 +352,7 @@ class _Build:
         identity = embedder.identity
         folder = workspace.caches / VECTORS
         self.cache = VectorCache(folder, identity.fingerprint, identity.dimensions)
+        self.reads_at_most = identity.max_tokens
         self.pending: list[BatchPending] = []
 
     def run(self, plans: Sequence[_Plan]) -> None:
@@ -345,6 +360,7 @@ class _Build:
             aside = [opened.enter_context(_SetAside(self.workspace.root)) for _ in plans]
             for plan, rows in zip(plans, aside, strict=True):
                 self.embed(plan, rows)
+            self.reads_at_most = reads_at_most(self.workspace, self.embedder)
             self.cache.give()
             if self.pending:
                 raise BatchPending("; ".join(dict.fromkeys(map(str, self.pending))))
@@ -411,8 +427,11 @@ class _Build:
     def write(self, plan: _Plan, rows: "pa.Table") -> pl.DataFrame:
         """Put one batch into the table; what the ledger is to say of it."""
         self.lance.replace_documents(rows, plan.shard, rows["doc_id"].unique().to_pylist())
-        most, n_tokens = self.embedder.identity.max_tokens, pl.col("n_tokens")
-        stated = pl.DataFrame(rows.drop_columns(["vector"])).with_columns(
+        most, n_tokens = self.reads_at_most, pl.col("n_tokens")
+        # Copied: the little that the ledger keeps would hold on to the whole batch.
+        names = ["chunk_id", "doc_id", "shard", "vec_key", "n_tokens", "searched"]
+        facts = rows.select(names).take(np.arange(rows.num_rows))
+        stated = pl.DataFrame(facts).with_columns(
             index_version=pl.lit(self.index.name),
             n_windows=pl.when("searched").then((n_tokens + most - 1) // most).otherwise(0),
         )

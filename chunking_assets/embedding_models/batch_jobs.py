@@ -100,8 +100,11 @@ class BatchJobs:
         asked = {_sha(text): text for text in texts}
         for job in self.open():
             if job.name not in self._texts:
-                held = (_sha(text) for request in job.requests().values() for text in request)
-                self._texts[job.name] = frozenset(held)
+                try:
+                    requests = job.requests().values()
+                except FileNotFoundError:  # collected just now; not `alone`, one is told of less
+                    continue
+                self._texts[job.name] = frozenset(_sha(t) for sent in requests for t in sent)
             if common := self._texts[job.name] & asked.keys():
                 yield job, {asked[sha] for sha in common}
 

@@ -97,6 +97,14 @@ class BatchEmbedder(Embedder, Protocol):
         the next is taken, those before have been kept."""
 
 
+@runtime_checkable
+class ReadsLess(Embedder, Protocol):
+    """An embedder that may have been seen to read less of a text than it is declared to."""
+
+    reads_at_most: int
+    """Tokens, special ones included."""
+
+
 SpanWindow = tuple[str, Sequence[tuple[int, int]]]
 """A text read at once, and spans `[start, end)` of it in code points."""
 

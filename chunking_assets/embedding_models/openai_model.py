@@ -65,9 +65,10 @@ class OpenAIModel(EmbeddingModel):
     unless `send_dimensions` says that the server is to be asked for them: `tokenizer` is the path
     of the model's `tokenizer.json` (from the folder of corpus.yaml) or a tiktoken encoding,
     `max_tokens` what the server reads of one text. A text beyond it is refused before anything is
-    sent, or with `truncate` cut at the last token that fits. From `batch_from` new texts on, of
-    those that are looked at together, the batch API embeds them: cheaper, later, collected by a
-    later run.
+    sent, or with `truncate` cut at the last token that fits. A server that by its own count reads
+    less than it was sent is refused too; with `truncate`, what it reads is recorded. From
+    `batch_from` new texts on, of those that are looked at together, the batch API embeds them:
+    cheaper, later, collected by a later run.
     The key is read from the variable `key_variable` of the environment.
     """
 
@@ -186,6 +187,14 @@ class OpenAIModel(EmbeddingModel):
             key_variable=self.key_variable,
             jobs=self.jobs_folder(models_folder),
             batch_from=self.batch_from,
+            counts_exactly=self._counts_exactly(endpoint),
+        )
+
+    def _counts_exactly(self, endpoint: Endpoint) -> bool:
+        """Whether the tokenizer is the model's own, and not one that stands in for it."""
+        of_openai = _is_openai(endpoint) or self.model in DIMENSIONS
+        return self._tokenizer_name not in ENCODINGS or (
+            of_openai and self._tokenizer_name == OPENAI_ENCODING
         )
 
     def jobs_folder(self, models_folder: Path) -> Path:

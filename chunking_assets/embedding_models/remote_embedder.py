@@ -7,6 +7,7 @@ a text the server will not take is found by halving, and does not keep the other
 
 import base64
 import binascii
+import logging
 import threading
 import time
 from collections import deque
@@ -40,7 +41,15 @@ HEAR_SECONDS = 1
 """A thread that waits without an end may not hear Ctrl-C, where another thread received it."""
 _NAMED = 5
 _SHOWN_CHARS = 60
+UNREAD_SHARE = 0.02
+"""Of the tokens sent, so many may be missing from a server's own count of what it read: room for
+white space and characters it normalises. Special tokens, which not every server counts, besides."""
+UNREAD_SHARE_OF_ESTIMATE = 0.5
+"""The same where texts are counted in another model's tokens. Of one text in sixteen languages,
+XLM-R's tokens and BERT's differ by up to 1.7 times in Latin script, and 5 times in others."""
 _URL_SETTING = "base_url of the embedding model"
+
+_log = logging.getLogger(__name__)
 
 Reply = TypeVar("Reply")
 Pause = Callable[[float, threading.Event], object]
@@ -79,7 +88,8 @@ class RemoteEmbedder:
 
     `shorten` sends the dimensions wanted; `speaks_base64` asks for vectors as bytes, a quarter of
     the size. From `batch_from` new passages on, the batch API is used; its jobs are kept in the
-    folder `jobs`. `pause` is what waits.
+    folder `jobs`. `counts_exactly` says that the tokenizer is the model's own: a server that then
+    counts fewer tokens than it was sent cuts texts off. `pause` is what waits.
     """
 
     def __init__(
@@ -95,6 +105,7 @@ class RemoteEmbedder:
         key_variable: str = KEY_VARIABLE,
         jobs: Path | None = None,
         batch_from: int | None = None,
+        counts_exactly: bool = False,
         pause: Pause = _wait,
     ) -> None:
         from openai import OpenAI
@@ -118,6 +129,8 @@ class RemoteEmbedder:
         if jobs is not None:
             body = {"model": identity.id, **self._options}
             self._jobs = BatchJobs(jobs, self._client, self._ask, body)
+        self._counts_exactly, self._warned = counts_exactly, False
+        self.reads_at_most = identity.max_tokens
         self._special = 0
         if isinstance(tokenizer, TextTokenizer):
             self._special = sum(map(len, tokenizer.special_tokens()))
@@ -130,7 +143,10 @@ class RemoteEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each passage, prefix and special tokens included, whatever is cut off."""
         prefix = self.identity.passage_prefix
-        return [n + self._special for n in self.tokenizer.count([prefix + t for t in texts])]
+        return self._counted([prefix + text for text in texts])
+
+    def _counted(self, sent: Sequence[str]) -> list[int]:
+        return [n + self._special for n in self.tokenizer.count(sent)]
 
     def embed_passages(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """
@@ -205,6 +221,7 @@ class RemoteEmbedder:
                 for sent, answer in self._jobs.answers(job, batch):
                     self._note(answer, Spent(requests=1), by_jobs=True)
                     try:
+                        self._check_read(self._counted(sent), answer, job.file)
                         vectors = self._vectors(answer, len(sent))
                     except EndpointStopped:
                         raise
@@ -216,6 +233,13 @@ class RemoteEmbedder:
                 self._jobs.forget(job)
                 if failure is not None:
                     raise failure
+
+    def in_jobs(self, texts: Sequence[str]) -> set[str]:
+        """Of these passages, those in jobs whose answers were not taken yet. Nobody is asked."""
+        if self._jobs is None:
+            return set()
+        sent = {self.identity.passage_prefix + text: text for text in texts}
+        return {sent[text] for _, held in self._jobs.holding([*sent]) for text in held}
 
     def jobs(self) -> tuple[list[str], int]:
         """The server's numbers of jobs that `collect_earlier` would take now, and how many are
@@ -273,7 +297,7 @@ class RemoteEmbedder:
                     f"text {at} to be embedded by {identity.id} is empty, which endpoints refuse."
                 )
         sent = [prefix + text for text in texts]
-        counts = [n + self._special for n in self.tokenizer.count(sent)]
+        counts = self._counted(sent)
         long = [at for at, n in enumerate(counts) if n > identity.max_tokens]
         if long and not self._truncate:
             at = long[0]
@@ -318,6 +342,7 @@ class RemoteEmbedder:
         """Vectors of one pack, halved where the server refuses it; and why texts have none."""
         outcome = self._answer([sent[at] for at in pack], sum(tokens[at] for at in pack), over)
         if not isinstance(outcome, Rejection):
+            self._check_read([tokens[at] for at in pack], outcome)
             vectors = self._vectors(outcome, len(pack))
             usable = _usable(vectors)
             reasons = {pack[n]: "not finite, or zero" for n in np.flatnonzero(~usable)}
@@ -481,11 +506,63 @@ class RemoteEmbedder:
             vectors[at] = values
         return vectors
 
+    def _check_read(
+        self, tokens: Sequence[int], answer: "CreateEmbeddingResponse", job: Path | None = None
+    ) -> None:
+        """Notice a server that cuts texts off without a word, by its own count of what it read.
+
+        `tokens` are those of each text of a request, which is one of a `job` or of none. Where
+        texts may be cut, what the server reads is kept; where they are counted in another model's
+        tokens, a person is told.
+
+        Raises:
+            EndpointStopped: it cuts texts off. A job's answers are there for the next run, which
+                so does not pay for the same again.
+        """
+        read, sent = _tokens_read(answer), sum(tokens)
+        least = sent - self._special * len(tokens)
+        share = UNREAD_SHARE if self._counts_exactly else UNREAD_SHARE_OF_ESTIMATE
+        if read is None or not len(tokens) <= read < (1 - share) * least:
+            return  # fewer tokens than texts are no count
+        name, most = self.identity.id, self.identity.max_tokens
+        # Who counts no special tokens reads them all the same.
+        bare = [count - self._special for count in tokens]
+        limit = max(_most_read(tokens, read), _most_read(bare, read) + self._special)
+        found = (
+            f"{name} at {self._endpoint.host} says that it read {read:,} of {sent:,} tokens of "
+            f"{len(tokens)} texts, as if it cut each off after about {limit:,}"
+        )
+        cure = (
+            "raise the context length of the server (num_ctx of Ollama, --max-model-len of vLLM) "
+            f"to the {most:,} of max_tokens, or set max_tokens to what it reads"
+        )
+        if job is not None:
+            cure += f"; {job} is the job, without which its texts are sent again"
+        if not self._counts_exactly:
+            if not self._warned:
+                self._warned = True
+                _log.warning(
+                    "%s. The tokens were counted by another model's tokenizer, so this need not be "
+                    "so: give the embedding model its own tokenizer.json, then it is known. If it "
+                    "is so, %s",
+                    *(found, cure),
+                )
+        elif self._truncate:
+            self._keep_reads(limit, found)
+        else:
+            self._stop("endpoint_error", f"{found}: {cure}")
+
+    def _keep_reads(self, limit: int, found: str) -> None:
+        with self._lock:
+            if limit >= self.reads_at_most:
+                return
+            self.reads_at_most = limit
+        _log.warning("%s; chunks that are longer are marked in embedded_chunks", found)
+
     def _note(
         self, answer: "CreateEmbeddingResponse", also: Spent, *, by_jobs: bool = False
     ) -> None:
-        tokens = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
-        spent = also + Spent(prompt_tokens=tokens)
+        spent = also + Spent(prompt_tokens=_tokens_read(answer))
         with self._lock:
             self._answered += 1
             if by_jobs:
@@ -532,6 +609,26 @@ class _Pace:
         """Nobody sends for so long: the server asked one of us to wait."""
         with self._lock:
             self._free_at = max(self._free_at, time.monotonic() + seconds)
+
+
+def _tokens_read(answer: "CreateEmbeddingResponse") -> int | None:
+    tokens: int | None = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+    return tokens
+
+
+def _most_read(tokens: Sequence[int], read: int) -> int:
+    """The limit under which texts of so many tokens are read with `read` in all.
+
+    >>> _most_read([10, 900, 700], 10 + 512 + 512), _most_read([2, 2, 17], 2 + 2 + 8)
+    (512, 8)
+    """
+    left = read
+    for done, count in enumerate(sorted(tokens)):
+        others = len(tokens) - done
+        if count * others > left:
+            return left // others
+        left -= count
+    return max(tokens)
 
 
 def _usable(vectors: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from chunking_assets.chunk_embeddings.build import is_indexed
+from chunking_assets.chunk_embeddings.build import BATCH_CHUNKS, is_indexed
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.gate import (
     NO_LIMITS,
@@ -23,7 +23,7 @@ from chunking_assets.live_index.gate import (
     refusals,
     unsound_cells,
 )
-from chunking_assets.live_index.strategy_cost import strategy_cost
+from chunking_assets.live_index.strategy_cost import StrategyCost, strategy_cost
 from chunking_assets.prices import NO_PRICES, Prices
 from chunking_assets.retrieval.strategy import Strategy
 from chunking_assets.workspace import Workspace
@@ -85,6 +85,7 @@ def promote(
     *,
     settings: PromotionSettings = NO_LIMITS,
     prices: Prices = NO_PRICES,
+    batch_chunks: int = BATCH_CHUNKS,
     doubts: Doubts = lambda live: (),
     reason: str = "",
     force: bool = False,
@@ -95,7 +96,8 @@ def promote(
     with the strategy now live says "better" by as much as `settings` ask for, its costs are below
     their ceilings, and `doubts`, which looks closer at a verdict that would do, has none. The first
     promotion has nothing to be compared with. `force` overrides what was measured, never an index
-    that is incomplete or unsound; what it overrode is recorded.
+    that is incomplete or unsound; what it overrode is recorded. `prices` and `batch_chunks` are
+    those of `strategy_cost`.
 
     Raises:
         PromotionRefused: with what was found and the way to insist.
@@ -105,7 +107,8 @@ def promote(
         current = live(workspace)
         if current is not None and current.strategy == strategy.name:
             raise PromotionRefused(f"{strategy.name} is live already. Nothing to do.")
-        evidence = _evidence(workspace, strategy, shards, current, prices)
+        cost = strategy_cost(workspace, strategy, shards, prices, batch_chunks)
+        evidence = _evidence(workspace, strategy, current, cost)
         reasons = refusals(evidence, settings)
         if current is not None and evidence.verdict == "better":
             reasons += doubts(current.strategy)
@@ -233,14 +236,9 @@ def _stack(workspace: Workspace, at: datetime | None = None) -> list[dict[str, A
 
 
 def _evidence(
-    workspace: Workspace,
-    strategy: Strategy,
-    shards: Sequence[str],
-    current: Live | None,
-    prices: Prices,
+    workspace: Workspace, strategy: Strategy, current: Live | None, cost: StrategyCost
 ) -> Evidence:
     """What is stored of a strategy, and of its comparison with what is live."""
-    cost = strategy_cost(workspace, strategy, shards, prices)
     costs: dict[str, Any] = {
         "context_tokens": _context_tokens(workspace, strategy.name),
         "reindex_cost": cost.reindex,

@@ -22,9 +22,9 @@ class StrategyCost:
 
     `vectors` are distinct, `tokens` those the model reads for them, `size` is in bytes on disk,
     indexes and versions not yet cleaned included. A cost is None without a price; `reindex` counts
-    the vectors of a shard at the price of a batch API where they are so many that the model would
-    be asked so, and is also None where a chat model takes part in chunking, whose tokens nobody
-    knows beforehand.
+    vectors that are looked at together at the price of a batch API where they are so many that the
+    model would be asked so, and is also None where a chat model takes part in chunking, whose
+    tokens nobody knows beforehand.
     """
 
     strategy: str
@@ -38,9 +38,16 @@ class StrategyCost:
 
 
 def strategy_cost(
-    workspace: Workspace, strategy: Strategy, shards: Sequence[str], prices: Prices
+    workspace: Workspace,
+    strategy: Strategy,
+    shards: Sequence[str],
+    prices: Prices,
+    batch_chunks: int = BATCH_CHUNKS,
 ) -> StrategyCost:
-    """What the index of a strategy holds of these shards, and what that costs."""
+    """What the index of a strategy holds of these shards, and what that costs.
+
+    `batch_chunks` is how many chunks an update looks at together (`embedding.batch_chunks`).
+    """
     index = strategy.index
     rows = workspace.table(EMBEDDED_CHUNKS).read_all(
         [ledger(index.name, shard) for shard in shards], ["shard", "vec_key", "n_tokens"]
@@ -49,7 +56,7 @@ def strategy_cost(
     if rows is not None:
         distinct = rows.drop_nulls("vec_key").unique("vec_key", keep="first", maintain_order=True)
         vectors, tokens = distinct.height, int(distinct["n_tokens"].sum())
-        by_jobs = _tokens_by_jobs(distinct, index.model.jobs_from())
+        by_jobs = _tokens_by_jobs(distinct, index.model.jobs_from(), batch_chunks)
     size = LanceIndex(workspace, index.name).disk_bytes()
     asks_chat = index.chunker_version.chunker.asks_chat()
     return StrategyCost(
@@ -64,11 +71,14 @@ def strategy_cost(
     )
 
 
-def _tokens_by_jobs(distinct: pl.DataFrame, least: int | None) -> int:
-    """Of shards with so many vectors that jobs of a batch API bring them."""
-    if least is None or least > BATCH_CHUNKS:
+def _tokens_by_jobs(distinct: pl.DataFrame, least: int | None, batch_chunks: int) -> int:
+    """Of batches with so many vectors that jobs of a batch API bring them, batches of a shard being
+    full but for the last one."""
+    if least is None:
         return 0
-    return int(distinct.filter(pl.len().over("shard") >= least)["n_tokens"].sum())
+    numbered = distinct.with_columns(batch=pl.int_range(pl.len()).over("shard") // batch_chunks)
+    is_enough = pl.len().over("shard", "batch") >= least
+    return int(numbered.filter(is_enough)["n_tokens"].sum())
 
 
 def strategy_costs_frame(costs: Sequence[StrategyCost]) -> pl.DataFrame:

@@ -7,6 +7,7 @@ import dagster as dg
 from chunking_assets.live_index.strategy_cost import strategy_cost, strategy_costs_frame
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
+from dagster_defs.cells import patient
 from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
 from dagster_defs.pools import EVAL_DATABASE
@@ -40,11 +41,13 @@ NAME = "eval_tables"
         "flipped to it, so whoever has the file open is never blocked and never blocks."
     ),
 )
+@patient
 def eval_tables(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
     config, workspace = corpus.config, corpus.workspace
     stamp = begin(config, workspace, NAME)
     strategies, shards = config.strategies.values(), list(config.shards())
-    costs = [strategy_cost(workspace, s, shards, config.prices) for s in strategies]
+    prices, batch = config.prices, config.embedding.batch_chunks
+    costs = [strategy_cost(workspace, s, shards, prices, batch) for s in strategies]
     published = publish(
         workspace,
         {

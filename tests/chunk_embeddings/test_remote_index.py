@@ -127,7 +127,8 @@ def test_what_jobs_brought_has_its_own_price_and_was_not_saved(
     embed(corpus, spending=spending)
     rows = corpus.workspace.table(COSTS).read_all()
     (brought,) = rows.filter(pl.col("work") == "embed_batch").rows(named=True)
-    assert brought["tokens_sent"] == 3 * len(DOCUMENTS)  # by the server's count
+    words = sum(len(text.split()) for text in DOCUMENTS.values())
+    assert brought["tokens_sent"] == words  # by the server's count
     assert brought["cost"] == (per_token and pytest.approx(brought["tokens_sent"] * per_token))
     others = rows.filter(pl.col("work") == "embed")
     assert others["tokens_sent"].sum() == 0
@@ -142,6 +143,26 @@ def test_progress_tells_the_tokens_that_were_read(corpus_at):
     assert told[-1] == (4, 4, n_tokens)
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
     assert [tokens for _, _, tokens in told] == sorted(tokens for _, _, tokens in told)
+
+
+def test_chunks_of_which_a_server_reads_less_are_marked_and_stay_so(corpus_at, tmp_path):
+    corpus = corpus_at("cuts-at-5", truncate=True)
+    write_document(tmp_path, "short.md", "Three short words.")
+    corpus.parse()
+    corpus.chunk()
+
+    def marked():
+        rows = corpus.workspace.table("embedded_chunks").read_all()
+        return dict(rows.select("doc_id", "n_windows").iter_rows())
+
+    expected = {**{f"docs/{n}.md": 2 for n in range(4)}, "docs/short.md": 1}
+    (update,) = embed(corpus)
+    assert (len(update.windowed), marked()) == (4, expected)
+    (index,) = corpus.config.index_versions.values()
+    corpus.workspace.table("embedded_chunks").remove(ledger(index.name, "docs"))
+    corpus.models._embedders.clear()  # as in another run, which finds every vector
+    (update,) = embed(corpus)
+    assert (update.vectors_embedded, marked()) == (0, expected)
 
 
 def test_a_live_reader_asks_the_model_where_it_is_declared_now(corpus_at, server):

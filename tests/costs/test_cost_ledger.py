@@ -114,15 +114,21 @@ def test_a_strategys_projected_cost_is_that_of_embedding_it_anew(corpus):
     assert shown.storage_per_month is None
 
 
-@pytest.mark.parametrize(("batch_from", "per_token"), [(2, 1e-6), (99, 2e-6)])
+@pytest.mark.parametrize(
+    ("batch_from", "batch_chunks", "per_token"), [(2, 2, 1e-6), (99, 99, 2e-6), (2, 1, 2e-6)]
+)
 def test_a_projected_cost_is_that_of_the_batch_api_where_jobs_would_embed(
-    corpus, monkeypatch, batch_from, per_token
+    corpus, monkeypatch, batch_from, batch_chunks, per_token
 ):
     (update,) = embed(corpus)
     strategy = corpus.config.strategies["recursive"]
     monkeypatch.setattr(type(strategy.index.model), "jobs_from", lambda _: batch_from)
     half = Price(model="hash", unit="1M batch input tokens", price=1.0, as_of="2020-01-01")
-    shown = strategy_cost(corpus.workspace, strategy, ["docs"], Prices([*PRICES.entries, half]))
-    assert shown.reindex.amount == pytest.approx(update.tokens_embedded * per_token)
-    unknown = strategy_cost(corpus.workspace, strategy, ["docs"], Prices([half]))
-    assert (unknown.reindex is None) == (batch_from == 99)
+
+    def cost(*prices):
+        known = Prices(prices)
+        return strategy_cost(corpus.workspace, strategy, ["docs"], known, batch_chunks).reindex
+
+    both = cost(*PRICES.entries, half)
+    assert both.amount == pytest.approx(update.tokens_embedded * per_token)
+    assert (cost(half) is None) == (per_token == 2e-6)

@@ -4,8 +4,8 @@ import shutil
 
 import dagster as dg
 import pytest
-from chat_server import KEY, serving
-from embedding_server import word_tokenizer
+from chat_server import KEY, serving, without_endpoint
+from embedding_server import DIMENSIONS, EmbeddingServer, word_tokenizer
 from judge_server import JudgeServer
 from small_corpus import CONFIGURATION
 
@@ -135,16 +135,67 @@ def test_a_deletion_a_person_must_confirm_is_said_with_the_command(built):
     assert found.steps == ()
 
 
-@pytest.mark.parametrize("asking", [{"kind": "llm", "model": "m"}, {"kind": "semantic"}])
-def test_a_chunker_that_asks_a_model_is_estimated_and_not_run(corpus_of, asking):
-    chunkers = {"asking-20@1": {**asking, "max_tokens": 20}}
-    strategies = {"asking": {"chunker": "asking-20@1", "model": "hash", "profile": "vector"}}
-    found = plan(corpus_of(chunkers=chunkers, strategies=strategies, prices=PRICES))
+def asking(corpus_of, **chunker):
+    """A corpus cut by a strategy that asks a model."""
+    return corpus_of(
+        chunkers={"asking-20@1": {**chunker, "max_tokens": 20}},
+        strategies={"asking": {"chunker": "asking-20@1", "model": "hash", "profile": "vector"}},
+        comparison={"baseline": "asking"},
+        prices=PRICES,
+    )
+
+
+def test_a_chunker_that_asks_a_chat_model_is_estimated_and_not_run(corpus_of):
+    found = plan(asking(corpus_of, kind="llm", model="m"))
     step = steps(found, "chunk")["asking-20@1"]
     assert (step.documents, step.chunks, step.calls, step.cost) == (6, None, None, None)
     assert step.is_estimate
     assert found.cost is None
     assert any("asking-20@1 asks a model where to cut" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize("kind", ["semantic", "cluster"])
+def test_sentences_that_a_chunker_embeds_are_counted_and_its_chunks_estimated(
+    corpus_of, paragraphs, kind
+):
+    corpus = asking(corpus_of, kind=kind)
+
+    def compared(*, is_built_before):
+        """What is planned, then paid: tokens of sentences, and of chunks."""
+        costs = corpus.workspace.table("costs")
+        before = costs.read_all() if is_built_before else None
+        found = plan(corpus)
+        sentences, chunks = steps(found, "embed").values()
+        assert (sentences.what, chunks.what) == ("asking-20@1: sentences", "asking-20@1+hash")
+        assert chunks.is_estimate
+        assert (chunks.chunks is None) == (not is_built_before)
+        assert found.cost[0].amount == pytest.approx((sentences.tokens + chunks.tokens) / 1e6)
+        corpus.materialize("chunk_embeddings")
+        paid = costs.read_all()
+        if before is not None:
+            paid = paid.join(before, on=paid.columns, how="anti", nulls_equal=True)
+        spent = {
+            work: paid.filter(work=work)["tokens_sent"].sum()
+            for work in ("embed_sentences", "embed")
+        }
+        return (sentences.tokens, spent["embed_sentences"]), (chunks.tokens, spent["embed"])
+
+    (planned, paid), (about, exactly) = compared(is_built_before=False)
+    assert planned == paid > 0
+    assert about >= exactly  # pieces that are chunks are there already
+    corpus.write("docs/1.md", paragraphs("docs 1", 6))
+    (planned, paid), (about, exactly) = compared(is_built_before=True)
+    assert planned == paid > 0
+    assert about >= exactly
+    assert steps(plan(corpus), "embed") == {}
+
+
+def test_what_is_chunked_and_not_embedded_yet_is_planned_once(corpus_of, paragraphs):
+    corpus = asking(corpus_of, kind="semantic")
+    corpus.materialize("chunk_sets")
+    corpus.write("docs/1.md", paragraphs("docs 1", 6))
+    planned = [step.documents for step in plan(corpus).steps if step.what == "asking-20@1+hash"]
+    assert sum(planned) == corpus.workspace.table("documents").read_all().height
 
 
 @pytest.mark.parametrize(
@@ -178,6 +229,46 @@ def test_texts_for_the_batch_api_are_planned_at_its_price_and_said(
     assert (step.cost and step.cost.amount) == (cost and pytest.approx(step.tokens * cost))
     shown = corpus.module("plan").markdown(found)
     assert ("batch API" in shown) == bool(said)
+
+
+def test_texts_in_an_open_job_are_said_and_not_priced_again(corpus_of, tmp_path, monkeypatch):
+    without_endpoint(monkeypatch)
+    with serving(EmbeddingServer()) as server:
+        remote = {
+            "kind": "openai", "model": "good", "base_url": server.url, "dimensions": DIMENSIONS,
+            "max_tokens": 200, "tokenizer": word_tokenizer(tmp_path), "batch_from": 1,
+            "passage_prefix": "passage: ",
+        }  # fmt: skip
+        profile = {"chunker": "recursive-20@1", "model": "remote"}
+        corpus = corpus_of(
+            embedding_models={"remote": remote},
+            chunkers={"recursive-20@1": {"kind": "recursive", "max_tokens": 20}},
+            strategies={
+                "one": {**profile, "profile": "hybrid"},
+                "half": {**profile, "profile": "vector", "precision": "float16"},
+            },
+            comparison={"baseline": "one"},
+            prices=[
+                {"model": "remote", "unit": unit, "price": 1.0, "as_of": "2020-01-01"}
+                for unit in ("1M input tokens", "1M batch input tokens")
+            ],
+        )
+        before = plan(corpus)
+        corpus.converge_until("chunk_embeddings")
+        assert server.jobs
+        found = plan(corpus)
+        first, second = steps(found, "embed").values()
+        assert (first.chunks, first.tokens, first.pending) == (
+            0,
+            0,
+            before.total("embed", "chunks"),
+        )
+        assert (second.chunks, second.pending) == (0, 0)
+        assert [cost.amount for cost in found.cost] == [0]
+        assert f"{first.pending} more in jobs" in corpus.module("plan").markdown(found)
+        corpus.write("docs/new.md", "One more text that is in no job.")
+        assert plan(corpus).total("embed", "chunks") == 1
+        assert server.requests == []
 
 
 def test_a_part_of_a_plan_for_the_batch_api_is_said_in_tokens(corpus):

@@ -7,7 +7,7 @@ import pytest
 from chat_server import serving, without_endpoint
 from embedding_server import DIMENSIONS, KEY, EmbeddingServer, vector_of, word_tokenizer
 
-from chunking_assets.chat_models.chat_endpoint import CallFailed
+from chunking_assets.chat_models.chat_endpoint import CallFailed, EndpointStopped
 from chunking_assets.embedding_models.batch_jobs import BatchPending
 from chunking_assets.embedding_models.openai_model import OpenAIModel
 from chunking_assets.embedding_models.remote_embedder import TextsRefused
@@ -143,6 +143,17 @@ def test_what_a_job_answers_wrongly_is_told_once_and_asked_for_anew(run, server)
     embedded = run(TEXTS)
     np.testing.assert_array_equal(embedded.vectors, expected(TEXTS))
     assert (embedded.computed, embedded.reused) == (3, 17)
+
+
+def test_what_a_job_read_only_in_part_is_told_and_not_paid_for_again(run, server):
+    texts = [*TEXTS, "one two three four five six"]
+    with pytest.raises(BatchPending):
+        run(texts, model="cuts-at-3")
+    server.finish()
+    for _ in range(2):
+        with pytest.raises(EndpointStopped, match=r"after about 3.* without which its texts are"):
+            run(texts, model="cuts-at-3")
+    assert len(server.jobs) == 1
 
 
 def test_text_that_holds_another_scripts_end_of_line_goes_through_a_job(run, server):

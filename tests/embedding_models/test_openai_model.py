@@ -18,6 +18,7 @@ from tokenizers import Tokenizer as Engine
 from tokenizers import models, pre_tokenizers, processors
 
 from chunking_assets.chat_models.chat_endpoint import CallFailed, EndpointStopped
+from chunking_assets.chat_models.endpoint import Endpoint
 from chunking_assets.embedding_models.model import BatchEmbedder
 from chunking_assets.embedding_models.openai_model import Limits, OpenAIModel
 from chunking_assets.embedding_models.remote_embedder import TextsRefused
@@ -278,6 +279,67 @@ def test_with_truncate_a_text_is_cut_where_the_model_stops_and_its_tokens_are_to
     assert server.texts == [" ".join(f"w{n}" for n in range(18)) + " "]
     assert embedder.count_tokens([long]) == [32]
     assert embedder.identity.fingerprint != load().identity.fingerprint
+
+
+def words(n, of="w"):
+    return " ".join([of] * n)
+
+
+def test_a_server_that_cuts_texts_off_without_a_word_is_refused_with_the_settings(load, server):
+    said = (
+        r"read 20 of 37 tokens of 3 texts, as if it cut each off after about 10: raise the "
+        r"context length of the server .* to the 20 of max_tokens, or set max_tokens to what it reads"
+    )
+    embedder = load("cuts-at-8")
+    with pytest.raises(EndpointStopped, match=said):
+        embedder.embed_passages([words(4), words(12), words(15)])
+    assert embedder.spent.prompt_tokens == 20  # it was paid for
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("model", ["good", "cuts-at-18", "counts-nothing", "no-usage"])
+def test_a_server_that_counts_otherwise_is_not_taken_for_one_that_cuts(load, model):
+    """It does not count special tokens, or none at all."""
+    texts = [words(18), words(2), "x"]
+    np.testing.assert_array_equal(load(model).embed_passages(texts), expected(texts))
+
+
+def test_with_truncate_what_a_server_reads_is_kept_and_its_vectors_are_used(load, caplog):
+    texts = [words(4), words(12), words(15)]
+    embedder = load("cuts-at-8", truncate=True)
+    np.testing.assert_array_equal(embedder.embed_passages(texts), expected(texts))
+    assert "read 20 of 37 tokens" in caplog.text
+    assert embedder.reads_at_most == 8 + 2, "special tokens, which it does not count, included"
+    short = load("cuts-at-8", truncate=True)
+    short.embed_passages([*(f"t{n} short" for n in range(12)), words(17)])
+    assert short.reads_at_most == 10, "short texts make it no less"
+
+
+@pytest.mark.parametrize(("limit", "warnings"), [(8, 1), (12, 0)])
+def test_what_another_models_tokens_hint_at_is_said_once(load, caplog, limit, warnings):
+    """Less than half of the tokens counted is more than tokenizers differ by."""
+    embedder = load(f"cuts-at-{limit}")
+    embedder._counts_exactly = False
+    for n in range(2):
+        embedder.embed_passages([words(18, f"w{n}")])
+    assert caplog.text.count("read 8 of 20 tokens of 1 texts") == warnings
+    assert caplog.text.count("its own tokenizer.json") == warnings
+
+
+@pytest.mark.parametrize(
+    ("settings", "exactly"),
+    [
+        ({}, True),
+        ({"tokenizer": "cl100k_base"}, False),
+        ({"model": "text-embedding-3-small", "tokenizer": "cl100k_base"}, True),
+        ({"model": "text-embedding-3-small", "tokenizer": "o200k_base"}, False),
+        ({"tokenizer": "cl100k_base", "base_url": "https://mine.openai.azure.com/v1/"}, True),
+    ],
+)
+def test_tokens_are_counted_exactly_by_the_models_own_tokenizer(declare, settings, exactly):
+    told = declare().model_dump(mode="json") | settings
+    model = OpenAIModel.model_validate(told)
+    assert model._counts_exactly(Endpoint(model.base_url, KEY)) == exactly
 
 
 def test_an_empty_text_is_refused_before_anything_is_sent(load, server):
