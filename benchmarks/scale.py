@@ -4,15 +4,19 @@ A made-up corpus of 1,000 chunks, ten times as many, and so on; a worker is a pr
 core, which takes whole shards, as runs do. Printed are chunks or questions a second, the exponent
 of growth (1 is in proportion, of a question 0 is as good as it gets), and for two workers how many
 times the one. Vectors cost next to nothing there, so that what is measured is the rest; embedding
-is measured by itself, with the default model. Last, one shard alone: how much memory writing it
-takes, by the setting that bounds it.
+is measured by itself, with the default model. Then one shard alone: how much memory writing it
+takes, by the setting that bounds it. Last, many small cells, built in the process of a run and as
+Ray tasks: what a task costs more. The largest of several sizes is for one worker, unless
+`--workers` says for how many.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -42,6 +46,7 @@ DIMENSIONS, SUBJECTS, VOCABULARY = 384, 2_000, 50_000
 CHUNK_TOKENS, SENTENCE, CHUNKS_PER_DOCUMENT = 48, 12, 50
 SHARDS, QUESTIONS, SEED = 4, 100, 20_260_101
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
+CELLS, CHUNKS_PER_CELL, RAY_CPUS, RAY_PORT = 16, 50, 2, 6390
 EMBEDDED = 400
 """Chunks for the default model."""
 LEAST_GAIN = 1.6
@@ -241,18 +246,35 @@ def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
     return float(slope)
 
 
-def report_growth(folder: Path, sizes: Sequence[int], workers: Sequence[int]) -> bool:
+def workers_of(size: int, sizes: Sequence[int], chosen: Sequence[int] | None) -> list[int]:
+    """How many workers a size is measured with.
+
+    >>> sizes = [1_000, 100_000, 1_000_000]
+    >>> workers_of(100_000, sizes, None), workers_of(1_000_000, sizes, None)
+    ([1, 2], [1])
+    >>> workers_of(1_000_000, sizes, [1, 2])
+    [1, 2]
+    """
+    if chosen:
+        return [*chosen]
+    return [1] if len(sizes) > 1 and size == max(sizes) else [1, 2]
+
+
+def report_growth(folder: Path, sizes: Sequence[int], chosen: Sequence[int] | None) -> bool:
     stages = ("parse", "chunk", "write", "search")
-    taken: dict[tuple[str, int], list[float]] = {(s, w): [] for s in stages for w in workers}
+    taken: dict[tuple[str, int], dict[int, float]] = {}
+    memory: dict[str, float] = {}
     print(f"{'chunks':>10} {'stage':8} {'workers':>7} {'CPU s':>9} {'a second':>10} {'MB':>7}")
     for size in sizes:
         root = folder / str(size)
         write_corpus(root, size, SHARDS)
+        workers = workers_of(size, sizes, chosen)
         for count in workers:
             for stage in stages:
                 one = together(stage, root, count, SHARDS)
                 done = count * QUESTIONS if stage == "search" else size
-                taken[stage, count].append(one["wall"] / done * size)
+                taken.setdefault((stage, count), {})[size] = one["wall"] / done * size
+                memory[stage] = one["megabytes"]
                 print(
                     f"{size:10,} {stage:8} {count:7} {one['cpu']:9.2f} "
                     f"{done / one['wall']:10,.0f} {one['megabytes']:7,.0f}",
@@ -261,17 +283,22 @@ def report_growth(folder: Path, sizes: Sequence[int], workers: Sequence[int]) ->
         disk = megabytes_of(root / f"home-{workers[0]}")
         taken_up = ", ".join(f"{kind} {size:,.1f}" for kind, size in disk.items())
         print(f"{size:10,} MB on disk: {taken_up}", flush=True)
+    most = ", ".join(f"{stage} {megabytes:,.0f}" for stage, megabytes in memory.items())
+    print(f"MB at most in one process, at {sizes[-1]:,} chunks: {most}")
     for (stage, count), seconds in taken.items():
+        if len(seconds) < 2:
+            continue
         per_question = 1.0 if stage == "search" else 0.0
-        steps = zip(pairwise(sizes), pairwise(seconds), strict=True)
+        steps = zip(pairwise(seconds), pairwise(seconds.values()), strict=True)
         each = ", ".join(f"{exponent(*step) - per_question:.2f}" for step in steps)
-        whole = exponent(sizes, seconds) - per_question
+        whole = exponent([*seconds], [*seconds.values()]) - per_question
         print(f"{stage}, {count} workers: seconds grow with size to the power {whole:.2f} ({each})")
-    if 2 not in workers:
+    both = [size for size in sizes if {1, 2} <= {*workers_of(size, sizes, chosen)}]
+    if not both:
         return True
-    gains = {s: taken[s, 1][-1] / taken[s, 2][-1] for s in stages}
+    gains = {s: taken[s, 1][both[-1]] / taken[s, 2][both[-1]] for s in stages}
     for stage, gain in gains.items():
-        print(f"{stage}: two workers do {gain:.2f} times what one does")
+        print(f"{stage}: two workers do {gain:.2f} times what one does, at {both[-1]:,} chunks")
     return gains["chunk"] >= LEAST_GAIN
 
 
@@ -312,11 +339,73 @@ def report_memory(folder: Path, chunks: int, batches: Iterable[int]) -> None:
         )
 
 
+def report_ray(folder: Path) -> None:
+    """Small cells, in the process of a run and as Ray tasks on a cluster of this machine."""
+    root = folder / "cells"
+    write_corpus(root, CELLS * CHUNKS_PER_CELL, CELLS)
+    # Workers find the model as they would one of another package.
+    offered = root / "site" / "scale-1.dist-info"
+    offered.mkdir(parents=True)
+    (offered / "METADATA").write_text("Metadata-Version: 2.1\nName: scale\nVersion: 1\n")
+    (offered / "entry_points.txt").write_text(
+        "[chunking_assets.embedding_models]\nscale = benchmarks.scale:ScaleModel\n"
+    )
+    address = f"127.0.0.1:{RAY_PORT}"
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "DAGSTER_"))}
+    environment = inherited | {
+        "PYTHONPATH": f"{ROOT}:{offered.parent}",
+        "CORPUS_CONFIG": str(root / "corpus.yaml"),
+        "DAGSTER_DISABLE_TELEMETRY": "yes",
+        "RAY_ADDRESS": address,
+    }
+    print(f"{CELLS} cells of {CHUNKS_PER_CELL} chunks, {RAY_CPUS} at a time on Ray")
+    alone = built(environment | {"CORPUS_HOME": str(root / "home-alone")})
+    on_ray = environment | {"CORPUS_HOME": str(root / "home-ray"), "CORPUS_EXECUTOR": "ray"}
+    with (
+        TemporaryDirectory(prefix="ray", dir="/tmp") as short,  # sockets are in it
+        (root / "cluster.txt").open("w") as log,
+    ):
+        command = [
+            sys.executable, "-m", "dagster_defs.ray_cluster", "--port", str(RAY_PORT),
+            "--temp-dir", short, "--num-cpus", str(RAY_CPUS),
+        ]  # fmt: skip
+        cluster = subprocess.Popen(  # noqa: S603
+            command, env=on_ray, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            while "runtime started" not in (root / "cluster.txt").read_text():
+                if cluster.poll() is not None:
+                    raise SystemExit((root / "cluster.txt").read_text())
+                time.sleep(0.2)
+            spread = built(on_ray)
+        finally:
+            cluster.send_signal(signal.SIGTERM)
+            cluster.wait(60)
+    for stage, seconds in alone.items():
+        more = (spread[stage] - seconds) / CELLS
+        print(
+            f"{stage}: {seconds / CELLS:.2f} s a cell in the process of the run, "
+            f"{spread[stage] / CELLS:.2f} s on Ray: {more:+.2f} s, workers' start included"
+        )
+
+
+def built(environment: dict[str, str]) -> dict[str, float]:
+    """Build a corpus through Dagster; the seconds of the two stages that go to a cluster."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dagster_defs.materialize"],
+        env=environment, cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    found = re.findall(rf"(chunk_\w+) +{CELLS} built +([\d.]+) s", done.stdout)
+    if len(found) != 2:
+        raise SystemExit(done.stdout + done.stderr)
+    return {stage: float(seconds) for stage, seconds in found}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--size", type=int, action="append", help=f"chunks; default {SIZES}")
     parser.add_argument("--workers", type=int, action="append", help="default 1 and 2")
-    parser.add_argument("--only", choices=("growth", "embedding", "memory"))
+    parser.add_argument("--only", choices=("growth", "embedding", "memory", "ray"))
     parser.add_argument("--batch", type=int, action="append", help="batch_chunks, of --only memory")
     parser.add_argument("--work", nargs=5, metavar="ARGUMENT", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -327,12 +416,14 @@ def main() -> int:
     held = True
     with TemporaryDirectory() as name:
         if chosen.only in (None, "growth"):
-            held &= report_growth(Path(name), sizes, chosen.workers or [1, 2])
+            held &= report_growth(Path(name), sizes, chosen.workers)
         if chosen.only in (None, "embedding"):
             held &= report_embedding(Path(name), EMBEDDED)
         if chosen.only in (None, "memory"):
             batches = chosen.batch or [BATCH_CHUNKS, 8 * BATCH_CHUNKS]
             report_memory(Path(name), max(sizes), batches)
+        if chosen.only in (None, "ray"):
+            report_ray(Path(name))
     return 0 if held else 1
 
 

@@ -6,7 +6,6 @@ version, because tags, rollback and the vectors' dimensions belong to a table.
 """
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -56,6 +55,9 @@ REWRITTEN_SHARE = 0.25
 """How much newer parts must hold of what the first does before that is written anew with them."""
 ROWS_PER_FRAGMENT = 1 << 18
 """Fragments that large are left as they are, so that a large table is never written whole."""
+COPIED_FROM = 1_000
+"""Rows a fragment, from which on they are joined as they are, in half the time and with memory that
+does not grow; smaller ones are encoded anew, or every page would stay as small as they were."""
 MOST_VERSIONS = 64
 """Unpublished versions, one or more a commit, that may lie about before they are cleaned."""
 IDS_PER_DELETE = 10_000
@@ -124,7 +126,13 @@ class LanceIndex:
         self._dimensions = dimensions
         self._holder: int | None = None  # the thread that has the lock
         self._base: int | None = None  # the version an update began at
+        self._before: Any | None = None  # the table as it was then
         self._commits = 0  # that it made since
+        self._written: set[str] = set()  # the documents it wrote
+
+    @property
+    def _named(self) -> str:
+        return f"index {self._index_version} in {self._store.uri}"
 
     def is_stored(self) -> bool:
         """Whether the table is there, readable or not; told without opening it.
@@ -152,16 +160,17 @@ class LanceIndex:
             self._store.forget(_tag_file(SERVED))
             self._workspace.table(PUBLICATIONS).forget(self.name)
             self._undo_unpublished()
-            self._begin(self._open())
+            self._begin()
             try:
                 yield
             finally:
-                self._base = None
+                self._base, self._before, self._written = None, None, set()
 
     def replace_documents(
         self, rows: "pa.Table", shard: str, doc_ids: Sequence[str] | None = None
     ) -> bool:
-        """Make `rows` all that the table holds of these documents (None: of the shard).
+        """Make `rows` all that the table holds of these documents (None: of the shard); what of
+        them is there already stays.
 
         No commit if nothing differs; says whether there was one. Rows of other documents stay.
         Nothing is served before `publish`.
@@ -170,41 +179,41 @@ class LanceIndex:
             CorpusError: a vector is not finite or zero, a chunk_id stands for two different
                 rows, a row is outside the scope, or the table holds vectors of another size.
         """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         source = self._checked(rows, shard, doc_ids)
-        scope = f"shard = {sql_literal(shard)}"
-        if doc_ids is not None:
-            listed = ", ".join(sql_literal(doc_id) for doc_id in sorted({*doc_ids}))
-            scope += f" AND doc_id IN ({listed or 'NULL'})"
+        wanted = _row_shas(source)
+        named = {*(source["doc_id"].to_pylist() if doc_ids is None else doc_ids)}
+        of_documents = f"doc_id IN ({', '.join(map(sql_literal, sorted(named))) or 'NULL'})"
+        scope = of_documents
+        if doc_ids is None:
+            scope = f"shard = {sql_literal(shard)} OR {of_documents}"
         with self._locked():
             table = self._open_or_create()
-            with self._reading():
-                before = _scan(table, [KEY, CHECK], scope)
-            if before.num_rows == source.num_rows and _row_shas(before) == _row_shas(source):
-                return False
-            self._commits += 1
-            if source.num_rows == 0:
-                table.delete(scope)
-            else:
-                # A merge leaves a key that is there twice as it is.
-                self.delete_chunks(_repeated(before))
-                table.checkout_latest()
-                (
-                    table.merge_insert(KEY)
-                    .when_matched_update_all(where=f"target.{CHECK} != source.{CHECK}")
-                    .when_not_matched_insert_all()
-                    .when_not_matched_by_source_delete(scope)
-                    .execute(source, on_bad_vectors="null")  # checked above; null is not bad
-                )
-            return True
+            kept, wrong = set[str](), set[str]()
+            if doc_ids is None or not self._are_new(named, of_documents):
+                with self._reading():
+                    found = _scan(table, [KEY, CHECK, "shard"], scope)
+                for key, sha, of_shard in zip(*(c.to_pylist() for c in found.columns), strict=True):
+                    if wanted.get(key) == sha and key not in kept:
+                        kept.add(key)
+                    elif key in wanted or of_shard == shard:
+                        wrong.add(key)
+            kept -= wrong
+            if self._base is not None:
+                self._written |= named
+            new = source.filter(pc.invert(pc.is_in(source[KEY], pa.array(kept, pa.string()))))
+            self._delete(table, sorted(wrong), among=scope)
+            if new.num_rows:
+                self._commits += 1
+                table.add(new, on_bad_vectors="null")  # checked above; null is not bad
+            return bool(wrong or new.num_rows)
 
     def delete_chunks(self, chunk_ids: Sequence[str]) -> None:
         """Remove every row of these chunks. Nothing is seen of it before `publish`."""
         with self._locked():
-            table = self._open_or_create()
-            for first in range(0, len(chunk_ids), IDS_PER_DELETE):
-                some = chunk_ids[first : first + IDS_PER_DELETE]
-                self._commits += 1
-                table.delete(f"{KEY} IN ({', '.join(map(sql_literal, some))})")
+            self._delete(self._open_or_create(), chunk_ids)
 
     def delete_documents(self, shard: str, doc_ids: Collection[str]) -> None:
         """Remove every row of these documents. Nothing is seen of it before `publish`."""
@@ -243,8 +252,9 @@ class LanceIndex:
             table = self._open_or_create()
             if self._served() == table.version and not _unindexed(table):
                 return int(table.version)
+            if self._compact_if_scattered():
+                table.checkout_latest()
             _create_missing_indexes(table)
-            self._compact_if_scattered()
             self._index_new_rows()
             table.checkout_latest()
             if left := _unindexed(table):
@@ -452,19 +462,40 @@ class LanceIndex:
         with self._workspace.lock(f"lance {self.name}"), turn:
             self._holder = get_ident()
             try:
-                yield
+                with asking_bucket(self._named, "written"):
+                    yield
             except (ValueError, OSError, RuntimeError) as error:
                 if not self._store.is_shared:
                     raise
                 raise CorpusError(
-                    f"index {self._index_version} cannot be written "
+                    f"{self._named} cannot be written "
                     f"({without_credentials(str(error))}). Run it again."
                 ) from None
             finally:
                 self._holder = None
 
-    def _begin(self, table: Any | None) -> None:
-        self._base, self._commits = 0 if table is None else int(table.version), 0
+    def _begin(self) -> None:
+        self._before, self._commits, self._written = self._open(), 0, set()
+        self._base = 0
+        if self._before is not None:  # an empty table is false
+            self._base = int(self._before.version)
+            self._before.checkout(self._base)
+
+    def _are_new(self, doc_ids: Collection[str], of_them: str) -> bool:
+        """Whether the table held nothing of these documents when the update began, nor did the
+        update write them since. What it did write, no index covers: it is not looked through."""
+        if self._base is None or not self._written.isdisjoint(doc_ids):
+            return False
+        with self._reading():
+            return self._before is None or self._before.count_rows(of_them) == 0
+
+    def _delete(self, table: Any, chunk_ids: Sequence[str], among: str | None = None) -> None:
+        """`among` is a condition that all of their rows meet."""
+        for first in range(0, len(chunk_ids), IDS_PER_DELETE):
+            listed = ", ".join(map(sql_literal, chunk_ids[first : first + IDS_PER_DELETE]))
+            where = f"{KEY} IN ({listed})"
+            self._commits += 1
+            table.delete(where if among is None else f"({among}) AND {where}")
 
     def _check_alone(self, table: Any) -> None:
         """No lock keeps other machines out: what they committed since `writing` began would be
@@ -533,7 +564,11 @@ class LanceIndex:
             and stats["num_deleted_rows"] <= MOST_DELETED * rows
         ):
             return False
-        dataset.optimize.compact_files(target_rows_per_fragment=ROWS_PER_FRAGMENT)
+        is_coarse = rows >= COPIED_FROM * stats["num_fragments"]
+        dataset.optimize.compact_files(
+            target_rows_per_fragment=ROWS_PER_FRAGMENT,
+            compaction_mode="try_binary_copy" if is_coarse else "reencode",
+        )
         return True
 
     def _index_new_rows(self) -> None:
@@ -561,7 +596,7 @@ class LanceIndex:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
-            with asking_bucket(f"index {self._index_version}"):
+            with asking_bucket(self._named):
                 yield
         except (ValueError, KeyError, OSError, RuntimeError) as error:
             # An engine may quote a signed request.
@@ -591,7 +626,7 @@ class LanceIndex:
         if PRIMARY_KEY_MARK not in (table.schema.field(KEY).metadata or {}):
             table.set_unenforced_primary_key(KEY)
         if is_new and self._base is not None:
-            self._begin(table)
+            self._base, self._commits = int(table.version), 0
         if self._dimensions is not None and (
             (stored := table.schema.field(VECTOR).type.list_size) != self._dimensions
         ):
@@ -690,10 +725,6 @@ def _check_vectors(rows: "pa.Table", index_version: str) -> None:
             f"the vector of chunk {row[KEY]} of document {row['doc_id']} in {index_version} is "
             "not finite, or zero, and could not be found again. Embed it with another model."
         )
-
-
-def _repeated(rows: "pa.Table") -> list[str]:
-    return [key for key, times in Counter(rows[KEY].to_pylist()).items() if times > 1]
 
 
 def _row_shas(rows: "pa.Table") -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Vectors by content: the same text under any strategy, collection or run is embedded once.
 
-One SQLite file per model holds every vector ever computed with it. Each batch is committed as soon
-as it is embedded, so a killed run loses one batch at most. A damaged row is a miss, never a vector.
+One SQLite file per model holds every vector ever computed with it. A batch is committed as soon as
+it is embedded, or with others that together took a second, so a killed run loses a second's work
+and a batch at most. A damaged row is a miss, never a vector.
 """
 
 import sqlite3
@@ -31,12 +32,15 @@ VECTORS = "vectors"
 """The folder of the caches, below the workspace's."""
 
 BATCH = 64
-"""Texts embedded between two commits."""
+"""Texts embedded at a time."""
+SECONDS_PER_COMMIT = 1.0
+"""Batches that took less are committed together: a commit costs as much as embedding many texts
+with a fast model. What an endpoint sends is paid for, and is committed as it comes."""
 KEYS_PER_QUERY = 500
 GIVEN_AT_LEAST = 1024
 """Vectors given to other machines at a time, while more are being computed."""
-PAGE_BYTES = 32_768
-"""Several vectors fit a page: with the usual 4096 a file is 2.7 times as large and slow to fill."""
+PAGE_BYTES = 16_384
+"""Several vectors fit a page, and a commit, which writes whole pages, stays small."""
 BUSY_SECONDS = 60
 SCHEMA = """
 create table vectors (
@@ -45,9 +49,11 @@ create table vectors (
     vector blob not null,
     checksum integer not null,
     used_on integer not null default 0
-) without rowid
+)
 """
-"""`used_on` is the day of the last use, counted from 1970 on."""
+"""`used_on` is the day of the last use, counted from 1970 on. Vectors lie in the order they came:
+in that of their keys, which is none, each would rewrite a page of others. Files of earlier releases
+are so, and are used on."""
 SECONDS_PER_DAY = 86_400
 
 
@@ -72,10 +78,13 @@ class CachedVector:
 class VectorCache:
     """The vectors of one model, in one SQLite file; safe for threads and processes."""
 
-    def __init__(self, folder: Path, fingerprint: str, dimensions: int) -> None:
-        """`fingerprint` is the model identity's; vectors have `dimensions` float32 values."""
+    def __init__(
+        self, folder: Path, fingerprint: str, dimensions: int, *, gives: bool = True
+    ) -> None:
+        """`fingerprint` is the model identity's; vectors have `dimensions` float32 values. Who may
+        only read the workspace's bucket `gives` nothing to other machines."""
         self.file = folder / f"{fingerprint}.sqlite"
-        self._dimensions = dimensions
+        self._dimensions, self._gives = dimensions, gives
         if not self.file.exists():
             with Workspace(folder).lock(fingerprint):
                 if not self.file.exists():
@@ -129,7 +138,7 @@ class VectorCache:
 
     def give(self, at_least: int = 1) -> None:
         """Let other machines of the workspace have what is new here, if it is so much."""
-        if self._segments:
+        if self._segments and self._gives:
             self._segments.give(at_least)
 
     def prune(self, days: float, keep: Iterable[str]) -> int:
@@ -232,17 +241,18 @@ def embed_through_cache(
     reused, tokens_reused = len(known), sum(vector.n_tokens for vector in known.values())
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     order, done, tokens = list(missing), 0, 0
-    for positions, computed in _batches(embedder, list(missing.values()), role):
-        batch = [order[at] for at in positions]
-        n_tokens = embedder.count_tokens([missing[key] for key in batch])
-        cache.put_many(batch, computed, n_tokens)
-        known |= {
-            key: CachedVector(vector, n)
-            for key, vector, n in zip(batch, computed, n_tokens, strict=True)
-        }
-        done, tokens = done + len(batch), tokens + sum(n_tokens)
-        if progress is not None:
-            progress(done, len(order), tokens)
+    with _Commits(cache, 0 if isinstance(embedder, BatchEmbedder) else SECONDS_PER_COMMIT) as kept:
+        for positions, computed in _batches(embedder, list(missing.values()), role):
+            batch = [order[at] for at in positions]
+            n_tokens = embedder.count_tokens([missing[key] for key in batch])
+            kept.add(batch, computed, n_tokens)
+            known |= {
+                key: CachedVector(vector, n)
+                for key, vector, n in zip(batch, computed, n_tokens, strict=True)
+            }
+            done, tokens = done + len(batch), tokens + sum(n_tokens)
+            if progress is not None:
+                progress(done, len(order), tokens)
     vectors = np.empty((len(keys), embedder.identity.dimensions), np.float32)
     for row, key in enumerate(keys):
         vectors[row] = known[key].vector
@@ -256,18 +266,49 @@ def embed_through_cache(
     )
 
 
+class _Commits:
+    """Batches on their way into a cache, those of `seconds` in one commit; what was computed before
+    an error is kept too."""
+
+    def __init__(self, cache: VectorCache, seconds: float) -> None:
+        self._cache, self._seconds, self._last = cache, seconds, time.monotonic()
+        self._keys: list[str] = []
+        self._vectors: list[np.ndarray] = []
+        self._n_tokens: list[int] = []
+
+    def add(self, keys: Sequence[str], vectors: np.ndarray, n_tokens: Sequence[int]) -> None:
+        self._keys += keys
+        self._vectors.append(vectors)
+        self._n_tokens += n_tokens
+        if time.monotonic() - self._last >= self._seconds:
+            self._commit()
+
+    def _commit(self) -> None:
+        keys, vectors, n_tokens = self._keys, self._vectors, self._n_tokens
+        self._keys, self._vectors, self._n_tokens = [], [], []
+        if keys:
+            self._cache.put_many(keys, np.concatenate(vectors), n_tokens)
+        self._last = time.monotonic()
+
+    def __enter__(self) -> "_Commits":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._commit()
+
+
 class CachedQueries:
     """An embedder that keeps the vectors of questions too: every strategy asks the same ones."""
 
-    def __init__(self, embedder: Embedder, folder: Path) -> None:
+    def __init__(self, embedder: Embedder, folder: Path, *, gives: bool = True) -> None:
+        """As of `VectorCache`."""
         self._embedder, self.identity = embedder, embedder.identity
-        self._cache = VectorCache(folder, self.identity.fingerprint, self.identity.dimensions)
+        fingerprint, dimensions = self.identity.fingerprint, self.identity.dimensions
+        self._cache = VectorCache(folder, fingerprint, dimensions, gives=gives)
         self.count_tokens, self.embed_passages = embedder.count_tokens, embedder.embed_passages
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        vectors = embed_through_cache(self._embedder, self._cache, texts, "query").vectors
-        self._cache.give()
-        return vectors
+        return embed_through_cache(self._embedder, self._cache, texts, "query").vectors
 
 
 def _batches(embedder: Embedder, texts: Sequence[str], role: Role) -> Iterator[Batch]:

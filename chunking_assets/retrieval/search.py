@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chunking_assets.chunk_embeddings.ann import has_ann_index
+from chunking_assets.chunk_embeddings.ann import EVERY_GRAPH, has_ann_index
 from chunking_assets.chunk_embeddings.lance_index import sql_literal
 from chunking_assets.retrieval.bm25 import Bm25Query
 from chunking_assets.retrieval.expand import Place
@@ -79,7 +79,7 @@ class SearchArms:
         search = self._searched(search.distance_type("cosine"), question)
         if self._ann:
             kept = max(ANN_SEARCH, ANN_REFINE * (limit + 1))
-            search = search.ef(kept).refine_factor(ANN_REFINE)
+            search = search.nprobes(EVERY_GRAPH).ef(kept).refine_factor(ANN_REFINE)
         rows = self._found(search.limit(limit + 1).select([*self._read(question), "_distance"]))
         return best_of(self._hits(rows, question), limit)
 

@@ -80,6 +80,28 @@ def test_a_large_one_is_indexed_and_stays_so_as_it_grows(index, vectors, monkeyp
         assert found == pytest.approx(sorted(vectors @ query)[:-11:-1], abs=rounding(index))
 
 
+def test_a_table_that_outgrows_its_graphs_gets_more_and_all_of_them_are_asked(
+    index, vectors, monkeypatch
+):
+    monkeypatch.setattr(ann, "ANN_FROM", 100)
+    monkeypatch.setattr(ann, "CHUNKS_PER_GRAPH", 150)
+
+    def names():
+        return [i.name for i in index.open_served().list_indices() if "vector" in i.columns]
+
+    made = []
+    for first, last in ((0, 140), (140, 160), (160, 400), (400, SIZE)):
+        index.replace_documents(rows(vectors[first:last], first), "docs", [f"docs/{first}.md"])
+        index.publish()
+        made += names()
+    assert made == ["vector_idx", "vector_in_2_graphs", "vector_in_2_graphs", "vector_in_4_graphs"]
+    assert index.unindexed_rows() == 0
+    arms = SearchArms(index.open_served())
+    for query in vectors[::60]:
+        found = [hit.vector_score for hit in arms.vector(Question(query, None), 10)]
+        assert found == pytest.approx(sorted(vectors @ query)[:-11:-1], abs=rounding(index))
+
+
 def test_filters_hold_before_the_nearest_are_taken(index, vectors, monkeypatch):
     monkeypatch.setattr(ann, "ANN_FROM", 500)
     index.replace_documents(rows(vectors[:590]), "docs", ["docs/0.md"])

@@ -328,6 +328,49 @@ def test_a_row_that_is_there_twice_is_there_once_after_an_update(index):
     assert words(index) == ["a", "b"]
 
 
+@pytest.fixture
+def looked_through(monkeypatch):
+    """How often the table was read for rows that are there already."""
+    reads = []
+    scan = lance_index._scan
+    monkeypatch.setattr(lance_index, "_scan", lambda *args: reads.append(args) or scan(*args))
+    return reads
+
+
+def test_documents_that_are_new_are_written_without_reading_what_is_there(index, looked_through):
+    for first in (0, 5):
+        with index.writing():
+            for number in range(first, first + 5):
+                doc_id = f"docs/{number}"
+                index.replace_documents(rows(doc_id, ["a", "b"]), "docs", [doc_id])
+            index.publish()
+    assert looked_through == []
+    assert words(index) == ["a"] * 10 + ["b"] * 10
+
+
+def test_a_document_of_an_earlier_update_or_of_this_one_is_replaced(index):
+    with index.writing():
+        index.replace_documents(rows("docs/a", ["old", "kept"]), "docs", ["docs/a"])
+        index.publish()
+    with index.writing():
+        index.replace_documents(rows("docs/a", ["kept", "half"]), "docs", ["docs/a"])
+        index.replace_documents(rows("docs/b", ["half"]), "docs", ["docs/b"])
+        index.replace_documents(rows("docs/b", ["whole"]), "docs", ["docs/b"])
+        index.replace_documents(rows("docs/a", ["kept", "new"]), "docs", ["docs/a"])
+        index.publish()
+    assert served_words(index) == ["kept", "new", "whole"]
+
+
+def test_a_chunk_that_went_to_another_shard_is_there_once(index):
+    with index.writing():
+        index.replace_documents(rows("docs/a", ["a", "b"]), "docs", ["docs/a"])
+        index.publish()
+    with index.writing():
+        index.replace_documents(rows("docs/a", ["a"], "wiki"), "wiki", ["docs/a"])
+        index.publish()
+    assert (words(index, "docs"), words(index, "wiki")) == (["b"], ["a"])
+
+
 def test_one_changed_row_does_not_write_the_table_anew(index):
     index.replace_documents(rows("docs/a", [f"word {n} " * 50 for n in range(2000)]), "docs")
     index.publish()

@@ -167,9 +167,35 @@ def test_processes_share_a_cache(tmp_path):
     assert len(found) == 610
 
 
+def test_batches_that_take_no_time_are_committed_together_and_kept_if_the_next_fails(
+    cache, monkeypatch
+):
+    class FailsInTheThirdBatch(CountingEmbedder):
+        def embed_passages(self, texts, progress=None):
+            if len(self.asked) == 2 * BATCH:
+                raise CorpusError("out of order")
+            return super().embed_passages(texts)
+
+    commits = []
+    put_many = VectorCache.put_many
+    monkeypatch.setattr(
+        VectorCache,
+        "put_many",
+        lambda self, keys, *values: commits.append(len(keys)) or put_many(self, keys, *values),
+    )
+    monkeypatch.setattr(vector_cache, "SECONDS_PER_COMMIT", 3600.0)
+    texts = [str(number) for number in range(3 * BATCH)]
+    with pytest.raises(CorpusError, match="out of order"):
+        embed_through_cache(FailsInTheThirdBatch(), cache, texts)
+    assert commits == [2 * BATCH]
+    assert embed_through_cache(CountingEmbedder(), cache, texts).reused == 2 * BATCH
+
+
 # Where an earlier test loaded lance, that warns of every fork; the child does not use it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_killed_run_keeps_the_batches_it_finished(cache):
+def test_a_killed_run_keeps_the_batches_it_finished(cache, monkeypatch):
+    monkeypatch.setattr(vector_cache, "SECONDS_PER_COMMIT", 0.0)
+
     class KilledInTheThirdBatch(CountingEmbedder):
         def embed_passages(self, texts, progress=None):
             if len(self.asked) == 2 * BATCH:

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from small_corpus import SmallCorpus, write_corpus
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
+
+pytestmark = pytest.mark.usefixtures("place")
 
 TESTS = Path(__file__).parents[1]
 DOCUMENTS = 640
@@ -20,7 +23,9 @@ import os, signal, sys
 from pathlib import Path
 from small_corpus import SmallCorpus
 from chunking_assets.chunk_embeddings.build import update_index
+from chunking_assets.embedding_models import vector_cache
 
+vector_cache.SECONDS_PER_COMMIT = 0.0  # as with a model that takes that long for a batch
 corpus = SmallCorpus(Path(sys.argv[1]))
 (index,) = corpus.config.index_versions.values()
 
