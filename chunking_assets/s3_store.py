@@ -94,6 +94,7 @@ class S3Store:
         bucket = self.bucket
         told = {"aws_endpoint": bucket.endpoint, "aws_region": bucket.region}
         options = {name: value for name, value in told.items() if value}
+        options["client_max_retries"] = str(RETRIES)
         return {**options, "allow_http": "true"} if bucket.allow_http else options
 
     def below(self, name: str) -> "S3Store":

@@ -351,8 +351,8 @@ def without_credentials(text: str, environment: Mapping[str, str] = os.environ) 
 
 
 @contextmanager
-def asking_bucket(what: str) -> Iterator[None]:
-    """Around what an engine reads: a request that failed says nothing of what is stored.
+def asking_bucket(what: str, how: str = "read") -> Iterator[None]:
+    """Around what an engine reads or writes: a request that failed says nothing of what is stored.
 
     Raises:
         StorageUnavailable: a request got no answer, or one that refuses it.
@@ -364,6 +364,6 @@ def asking_bucket(what: str) -> Iterator[None]:
         if not _UNANSWERED.search(said) or _NOT_THERE.search(said):
             raise
         raise StorageUnavailable(
-            f"{what} cannot be read, for its bucket does not answer as it should "
-            f"({without_credentials(said)}). What is stored was not touched. Run it again."
+            f"{what} cannot be {how}, for its bucket does not answer as it should "
+            f"({without_credentials(said)}). What is served stays as it was. Run it again."
         ) from None

@@ -50,6 +50,10 @@ ROW_GROUP_BYTES = 4 << 20
 """Row groups end once they hold so much before compression: the least that is read or written at
 once, so what bounds the memory of whoever goes through a table piece by piece."""
 
+APPENDED, APPENDS_TOLD = "appended", 64
+"""Which appends a manifest tells of, and of how many: more than come before a lost answer is
+noticed."""
+
 HISTORY = ("promotions", "tombstones", "builds", "costs")
 """Tables that say what happened, which nothing else remembers."""
 
@@ -341,25 +345,35 @@ class Table:
     def append(self, rows: pl.DataFrame, partition: str = WHOLE) -> Manifest:
         """Add `rows` to a partition that only grows, such as a log of events.
 
-        What another machine adds meanwhile is kept.
+        What another machine adds meanwhile is kept, and no row is added twice: of a write whose
+        answer was lost the manifest says whether it got through, also below what others added.
 
         Raises:
             Conflict: it was added after the partition was read under the lock that is held, so
                 that `rows` may not know of it.
+            StorageUnavailable: nobody can tell now whether they were added.
         """
+        ours = uuid.uuid4().hex
         with self.store.transaction():
             rests_on_it = self.store.has_read(_manifest(partition))
             while True:
-                before = self.read(partition)
-                whole = (
-                    rows if before is None else pl.concat([before, rows], how="diagonal_relaxed")
-                )
+                before = self.manifest(partition)
+                past = _appended(before)
+                whole = [*([self.snapshot(before).read()] if before else []), rows]
                 try:
-                    return self.replace(whole, partition, version=uuid.uuid4().hex)
-                except Conflict:
-                    if rests_on_it:
-                        raise
+                    return self.replace(
+                        pl.concat(whole, how="diagonal_relaxed"),
+                        partition,
+                        version=ours,
+                        details={APPENDED: [*past, ours][-APPENDS_TOLD:]},
+                    )
+                except (Conflict, StorageUnavailable) as error:
                     self.forget(partition)
+                    found = self.manifest(partition)
+                    if found is not None and ours in _appended(found):
+                        return found
+                    if rests_on_it or isinstance(error, StorageUnavailable):
+                        raise
 
     def forget(self, partition: str) -> None:
         """Let what is written next rest on what is read next, and not on what was read before."""
@@ -447,6 +461,12 @@ class Table:
         ]
         self.store.delete(file.key for file in over)
         return sum(file.size for file in over)
+
+
+def _appended(manifest: Manifest | None) -> list[str]:
+    """The last appends to a partition, each by a name of its own."""
+    told = manifest.details.get(APPENDED, []) if manifest else []
+    return list(map(str, told)) if isinstance(told, list) else []
 
 
 def _manifest(partition: str) -> str:

@@ -6,14 +6,17 @@ failing one fails alone.
 """
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import wraps
+from inspect import isgeneratorfunction
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import dagster as dg
 
 from chunking_assets.keys import digest
-from chunking_assets.storage import Conflict
+from chunking_assets.storage import Conflict, StorageUnavailable
 from dagster_defs.progress import Log
 
 DATA_VERSION = "dagster/data_version"
@@ -45,6 +48,13 @@ class Run(Protocol):
 SHOWN_DIGITS = 4
 CONFLICTS = 2
 """How often a partition is built again, on top of what another machine wrote meanwhile."""
+
+AWAY_SECONDS = (30, 120)
+"""How long is waited before a step is tried again whose bucket could not be asked, each time: its
+client tried several times before."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 CONTENT = "content"
 CHANGED = "changed"
@@ -92,6 +102,49 @@ def noted(error: Exception) -> Exception:
     return error
 
 
+def patient(
+    build: Callable[Concatenate[dg.AssetExecutionContext, P], R],
+) -> Callable[Concatenate[dg.AssetExecutionContext, P], R]:
+    """The function of an asset, tried again after a while if the bucket cannot be asked, and for
+    nothing else: no input moves for it, so no tick would."""
+
+    @wraps(build)
+    def attempt(context: dg.AssetExecutionContext, /, *args: P.args, **named: P.kwargs) -> R:
+        with _patiently(context):
+            return build(context, *args, **named)
+
+    @wraps(build)
+    def attempt_piece_by_piece(
+        context: dg.AssetExecutionContext, /, *args: P.args, **named: P.kwargs
+    ) -> Generator[Any, Any, None]:
+        with _patiently(context):
+            yield from cast(Iterable[Any], build(context, *args, **named))
+
+    if isgeneratorfunction(build):
+        return cast(Any, attempt_piece_by_piece)  # type: ignore[no-any-return]
+    return attempt
+
+
+@contextmanager
+def _patiently(context: dg.AssetExecutionContext) -> Iterator[None]:
+    try:
+        yield
+    except StorageUnavailable as error:
+        _try_again_later(context, error)
+        raise
+
+
+def _try_again_later(context: dg.AssetExecutionContext, error: StorageUnavailable) -> None:
+    """
+    Raises:
+        dg.RetryRequested: unless that was done often enough.
+    """
+    attempts = context.op_execution_context.retry_number
+    if attempts < len(AWAY_SECONDS):
+        context.log.warning(f"To be tried again in {AWAY_SECONDS[attempts]} s: {error}")
+        raise dg.RetryRequested(len(AWAY_SECONDS), AWAY_SECONDS[attempts]) from error
+
+
 def report(
     context: dg.AssetExecutionContext, outcomes: Mapping[str, Outcome]
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:
@@ -99,12 +152,18 @@ def report(
 
     Raises:
         dg.Failure: some partitions failed; the others are recorded as materialized.
+        dg.RetryRequested: one of them because the bucket could not be asked.
     """
     built = _compared(context, {k: o for k, o in outcomes.items() if isinstance(o, Built)})
     failed = {key: o for key, o in outcomes.items() if isinstance(o, Exception)}
     if failed:
         for key, outcome in built.items():
             yield _statement(context, key, outcome, {})
+        for error in failed.values():
+            if isinstance(error, StorageUnavailable):
+                for key, other in failed.items():
+                    context.log.error(f"{key}: {other}")
+                _try_again_later(context, error)
         raise dg.Failure(
             f"{len(failed)} of {len(outcomes)} partitions failed: "
             + "; ".join(f"{key}: {error}" for key, error in list(failed.items())[:5]),

@@ -20,6 +20,7 @@ import dagster as dg
 from chunking_assets.config import CONFIG_VARIABLE, HOME_VARIABLE, Config
 from chunking_assets.errors import CorpusError
 from chunking_assets.execution import Claim
+from chunking_assets.storage import StorageUnavailable
 from dagster_defs.cells import Built, Outcome, Run, attempt_together, noted
 from dagster_defs.executors import RAY, VARIABLE, chosen
 from dagster_defs.progress import logged
@@ -153,14 +154,16 @@ class _PartOfRun:
 def _attempt(
     build: Build, config_file: str, cores: int, run_id: str, keys: Sequence[str]
 ) -> dict[str, Outcome]:
-    """Build in the process of a worker. An error becomes its words: its class may not travel."""
+    """Build in the process of a worker. An error becomes its words: its class may not travel,
+    unless it is one that is tried again."""
     corpus = Corpus(config_file=config_file, cores=cores)
     outcomes = attempt_together([keys], partial(build, _PartOfRun(run_id), corpus))
     return {k: o if isinstance(o, Built) else _in_words(o) for k, o in outcomes.items()}
 
 
 def _in_words(error: Exception) -> CorpusError:
-    told = CorpusError(str(error) or type(error).__name__)
+    kind = StorageUnavailable if isinstance(error, StorageUnavailable) else CorpusError
+    told = kind(str(error) or type(error).__name__)
     for note in getattr(error, "__notes__", []):
         told.add_note(note)
     return told

@@ -25,6 +25,7 @@ import polars as pl
 from chunking_assets.chunk_sets.settings import all_settings
 from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
+from chunking_assets.storage import Store
 from chunking_assets.workspace import HISTORY, Workspace
 
 if TYPE_CHECKING:
@@ -391,9 +392,7 @@ def _upload(workspace: Workspace, build: Path, inputs: str) -> None:
     """The build under its own name, and last the small file that names the newest one; nothing if
     it is not asked for, or there."""
     store, name = workspace.store.below("evals"), f"builds/{build.name}"
-    if not workspace.uploads_database:
-        return
-    if json.loads(store.read(POINTER) or b"{}").get("inputs") == inputs:
+    if not workspace.uploads_database or _is_uploaded(store, inputs):
         return
     shutil.copyfile(build, store.draft(name))
     store.keep(name)
@@ -402,6 +401,16 @@ def _upload(workspace: Workspace, build: Path, inputs: str) -> None:
     store.write(POINTER, json.dumps(pointer, sort_keys=True).encode())
     builds = sorted(file.key for file in store.files("builds"))
     store.delete(builds[:-KEPT_BUILDS])
+
+
+def _is_uploaded(store: Store, inputs: str) -> bool:
+    """Whether the newest build there is of these inputs; a damaged pointer is written anew."""
+    try:
+        pointer = json.loads(store.read(POINTER) or b"{}")
+        build = pointer["build"] if pointer["inputs"] == inputs else None
+    except (ValueError, KeyError, TypeError):
+        return False
+    return build in {file.key for file in store.files("builds")}
 
 
 def _drop_old_builds(builds: Path, served: Path) -> None:

@@ -19,10 +19,11 @@ OF_THE_MOMENT = {"at", "run_id", "seconds", "removed_at", "latency_s", "event_id
 class Observer:
     """The questions to the process, and its answers."""
 
-    def __init__(self):
+    def __init__(self, **changes):
+        """`changes` are of the environment."""
         self.process = subprocess.Popen(
             [sys.executable, __file__],
-            env=environment(),
+            env=environment(**changes),
             cwd=TESTS.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -14,8 +14,16 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from uuid import uuid4
 from xml.sax.saxutils import escape, unescape
 
-KEY, SECRET = "AKIANEVERTOBESEEN", "never-to-be-seen-either"
-"""What clients sign with, so that a test can look for it."""
+KEY, SECRET, TOKEN = "AKIANEVERTOBESEEN", "never-to-be-seen-either", "nor-is-this-token"
+SIGNATURE = "51907a7e51907a7e"
+SECRETS = (KEY, SECRET, TOKEN, SIGNATURE)
+"""What clients sign with, and what a server quotes of it, so that a test can look for it."""
+QUOTED = (
+    f"<AWSAccessKeyId>{KEY}</AWSAccessKeyId><Token-0>{TOKEN}</Token-0>"
+    f"<SignatureProvided>{SIGNATURE}</SignatureProvided><Request>http://corpus/x?"
+    f"X-Amz-Credential={KEY}%2F20260101&amp;X-Amz-Security-Token={TOKEN}&amp;"
+    f"X-Amz-Signature={SIGNATURE}</Request>"
+)
 NAMES = re.compile(rb"<Key>([^<]*)</Key>")
 
 
@@ -57,6 +65,7 @@ class Bucket(http.server.ThreadingHTTPServer):
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_SESSION_TOKEN": TOKEN,
             "AWS_REGION": "us-east-1",
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_ALLOW_HTTP": "true",
@@ -150,7 +159,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.requests.append((self.command, key, query))
             if self.server.denied is not None and self.server.denied in unquote(self.path):
-                self.error(403, "InvalidAccessKeyId", f"<AWSAccessKeyId>{KEY}</AWSAccessKeyId>")
+                self.error(403, "InvalidAccessKeyId", QUOTED)
             elif not f"{parts.path}/".startswith(f"/{self.server.name}/"):
                 self.error(404, "NoSuchBucket")
             elif key in self.server.refused:

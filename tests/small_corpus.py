@@ -4,6 +4,7 @@ The model hashes words into a few dimensions: texts with common words are near e
 texts are equal, and ten thousand are embedded in a second.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,8 +22,10 @@ from chunking_assets.embedding_models.model import EmbeddingModel, ModelIdentity
 from chunking_assets.embedding_models.registry import MODELS
 from chunking_assets.parsed_elements.build import DocumentsUpdate, update_documents
 from chunking_assets.parsed_elements.reuse import ParsedBefore
-from chunking_assets.workspace import Workspace
+from chunking_assets.workspace import Table, Workspace, encode
 
+PLACE = "CORPUS_TEST_BUCKET"
+"""The variable with the URL below which `write_corpus` puts workspaces; without it, folders."""
 DIMENSIONS = 32
 WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -107,8 +110,16 @@ def write_corpus(root: Path, documents: dict[str, str], **changes: Any) -> Path:
         write_document(root, name, text)
     (root / "docs").mkdir(exist_ok=True, parents=True)
     file = root / "corpus.yaml"
-    file.write_text(yaml.safe_dump({**CONFIGURATION, **changes}), encoding="utf-8")
+    sections = {**CONFIGURATION, **declared_place(root), **changes}
+    file.write_text(yaml.safe_dump(sections), encoding="utf-8")
     return file
+
+
+def declared_place(root: Path) -> dict[str, str]:
+    """What the corpus.yaml of a folder says of its workspace: nothing, or that it is in the bucket
+    that a test has, at a place of its own."""
+    bucket = os.environ.get(PLACE)
+    return {"workspace": f"{bucket}/{root.name}"} if bucket else {}
 
 
 def write_document(root: Path, name: str, text: str) -> Path:
@@ -116,6 +127,13 @@ def write_document(root: Path, name: str, text: str) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def empty_file(table: Table, partition: str) -> None:
+    """Damage the file of a partition where it is stored, whatever this machine has fetched."""
+    manifest = table.manifest(partition)
+    assert manifest is not None
+    table.store.write(f"{encode(partition)}/{manifest.files[0]}", b"")
 
 
 class SmallCorpus:

@@ -22,6 +22,7 @@ from chunking_assets.chunk_sets.settings import all_settings
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import PROMOTIONS
 from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS
+from chunking_assets.storage import StorageUnavailable, asking_bucket
 from chunking_assets.workspace import Workspace
 
 LEAST_PREFIX = 4
@@ -72,6 +73,7 @@ def explain(workspace: Workspace, chunk_id: str) -> Explanation:
 
     Raises:
         CorpusError: no chunk, or more than one, begins so.
+        StorageUnavailable: the bucket cannot be asked; the message names it.
     """
     if len(chunk_id) < LEAST_PREFIX:
         raise CorpusError(f"{chunk_id!r} is too short: give {LEAST_PREFIX} characters at least.")
@@ -161,11 +163,14 @@ def _served(workspace: Workspace, chunk_id: str, indexes: list[str]) -> Iterator
 
 
 def _held(workspace: Workspace, index: str, chunk_id: str, at: datetime) -> bool | None:
-    try:
-        table, _ = LanceIndex(workspace, index).open_at(at)
-    except CorpusError:
-        return None
-    return bool(table.count_rows(f"{KEY} = {sql_literal(chunk_id)}"))
+    with asking_bucket(f"index {index} of {workspace.place}"):
+        try:
+            table, _ = LanceIndex(workspace, index).open_at(at)
+        except StorageUnavailable:
+            raise  # what nobody can look at is not taken for cleaned
+        except CorpusError:
+            return None
+        return bool(table.count_rows(f"{KEY} = {sql_literal(chunk_id)}"))
 
 
 def in_words(found: Explanation) -> str:

@@ -21,7 +21,7 @@ from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.assets.summary import document_counts
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, Run, report
+from dagster_defs.cells import Built, Run, patient, report
 from dagster_defs.inputs import begin, is_unsound
 from dagster_defs.partitions import CHUNKER_VERSION, cell_parts, cells, cells_by
 from dagster_defs.pools import VECTOR_TABLES
@@ -51,6 +51,7 @@ NAME = "chunk_embeddings"
         "run is complete and compared with its chunks; readers follow the tag."
     ),
 )
+@patient
 def chunk_embeddings(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:

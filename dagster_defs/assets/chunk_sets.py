@@ -18,7 +18,7 @@ from chunking_assets.execution import Claim
 from dagster_defs.assets.sources import OWNERS, declared_versions
 from dagster_defs.assets.summary import counted, document_counts, documents_list, histogram
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, Run, report
+from dagster_defs.cells import Built, Run, patient, report
 from dagster_defs.inputs import begin, is_unsound
 from dagster_defs.partitions import (
     CONFIG,
@@ -60,6 +60,7 @@ ASKS_CHAT = any(version.chunker.asks_chat() for version in CONFIG.chunker_versio
         "changed are chunked again; all versions of a run share one tokenization of a document."
     ),
 )
+@patient
 def chunk_sets(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:

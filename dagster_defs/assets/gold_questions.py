@@ -6,6 +6,7 @@ import dagster as dg
 
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
+from dagster_defs.cells import patient
 from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
@@ -31,6 +32,7 @@ NAME = "gold_questions"
         "has become, and left out of the scores until a person mends it."
     ),
 )
+@patient
 def gold_questions(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
     config, workspace = corpus.config, corpus.workspace
     stamp = begin(config, workspace, NAME)

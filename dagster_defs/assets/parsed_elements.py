@@ -14,7 +14,7 @@ from chunking_assets.raw_documents.listing import Scan, scan_settled
 from dagster_defs.assets.sources import OWNERS, raw_documents
 from dagster_defs.assets.summary import document_counts, documents_list
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, attempt_each, report
+from dagster_defs.cells import Built, attempt_each, patient, report
 from dagster_defs.inputs import RAW_DOCUMENTS, begin, parsed_from
 from dagster_defs.partitions import corpus_shards
 from dagster_defs.progress import logged
@@ -48,6 +48,7 @@ class ParsedElementsConfig(dg.Config):
         "deletes, unless over 30 % of a shard is gone: then a person must confirm."
     ),
 )
+@patient
 def parsed_elements(
     context: dg.AssetExecutionContext, config: ParsedElementsConfig, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:

@@ -11,7 +11,7 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, attempt_each, report
+from dagster_defs.cells import Built, attempt_each, patient, report
 from dagster_defs.inputs import begin
 from dagster_defs.partitions import chunker_versions
 from dagster_defs.pools import MODEL_ENDPOINT
@@ -48,6 +48,7 @@ NAME = "ragas_scores"
         "the judge agrees with them is said beside its scores."
     ),
 )
+@patient
 def ragas_scores(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:

@@ -6,6 +6,7 @@ import dagster as dg
 
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
+from dagster_defs.cells import patient
 from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
@@ -37,6 +38,7 @@ NAME = "report"
         "sizes, stale questions, and how far the judge can be trusted."
     ),
 )
+@patient
 def report(context: dg.AssetExecutionContext, corpus: Corpus) -> dg.MaterializeResult[Any]:
     stamp = begin(corpus.config, corpus.workspace, NAME)
     update = write_configured(corpus.config)

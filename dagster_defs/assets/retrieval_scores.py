@@ -9,7 +9,7 @@ from chunking_assets.cost_ledger import Entry, record_costs
 from chunking_assets.keys import digest
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
-from dagster_defs.cells import Built, attempt_each, report
+from dagster_defs.cells import Built, attempt_each, patient, report
 from dagster_defs.inputs import begin
 from dagster_defs.partitions import by_version, chunker_versions
 from dagster_defs.progress import logged
@@ -42,6 +42,7 @@ class ScoringConfig(dg.Config):
         "spans, through the code that serves; at fixed k, at equal token budgets, and as served."
     ),
 )
+@patient
 def retrieval_scores(
     context: dg.AssetExecutionContext, config: ScoringConfig, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetMaterialization]:

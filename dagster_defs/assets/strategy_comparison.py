@@ -7,6 +7,7 @@ import dagster as dg
 
 from dagster_defs.assets.sources import OWNERS
 from dagster_defs.automation import when_out_of_date
+from dagster_defs.cells import patient
 from dagster_defs.inputs import begin
 from dagster_defs.partitions import every_partition
 from dagster_defs.resources import Corpus
@@ -37,6 +38,7 @@ NAME = "strategy_comparison"
         "questions changed since it was asked for, nothing is compared until they are scored."
     ),
 )
+@patient
 def strategy_comparison(
     context: dg.AssetExecutionContext, corpus: Corpus
 ) -> Iterator[dg.MaterializeResult[Any]]:

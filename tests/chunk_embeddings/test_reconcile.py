@@ -1,10 +1,9 @@
 """Chunk set, ledger and table: what differs is found, named, and made good, and nothing else."""
 
-import shutil
-
 import numpy as np
 import pytest
-from small_corpus import SmallCorpus, write_corpus, write_document
+from places import both_places
+from small_corpus import SmallCorpus, empty_file, write_corpus, write_document
 
 from chunking_assets.chunk_embeddings import build
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS, ledger, update_index
@@ -13,6 +12,8 @@ from chunking_assets.chunk_embeddings.reconcile import reconcile
 from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.errors import CorpusError
 from chunking_assets.workspace import Table
+
+pytestmark = pytest.mark.usefixtures("place")
 
 VERSION, INDEX, SHARD = "recursive-20@1", "recursive-20@1+hash", "docs"
 STRATEGIES = {"one": {"chunker": VERSION, "model": "hash", "profile": "vector"}}
@@ -70,6 +71,14 @@ def add(table, **changed):
 
 def first_id(corpus):
     return rows(corpus)[0]["chunk_id"]
+
+
+TABLE = "lance/recursive-20_v1__hash.lance"
+
+
+def stored(corpus, below, ends=""):
+    """The files below a place of the workspace."""
+    return [f.key for f in corpus.workspace.store.files(below) if f.key.endswith(ends)]
 
 
 TAMPERED = {
@@ -133,6 +142,7 @@ def test_an_edit_elsewhere_heals_rows_lost_before_anything_is_served(corpus):
     assert all("another" in text for text in corpus.embedder.embedded)
 
 
+@both_places
 def test_nothing_is_served_that_is_not_what_was_written(corpus, monkeypatch):
     served = LanceIndex(corpus.workspace, INDEX).served_version()
     write_document(corpus.config.root, "0.md", document("another"))
@@ -141,15 +151,16 @@ def test_nothing_is_served_that_is_not_what_was_written(corpus, monkeypatch):
     def lose_a_row(self, rows, *scope):
         return replace(self, rows.slice(1), *scope)
 
-    monkeypatch.setattr(LanceIndex, "replace_documents", lose_a_row)
-    with pytest.raises(CorpusError, match=r"are missing and .* Readers keep what they are served"):
-        corpus.update()
+    with monkeypatch.context() as patch:
+        patch.setattr(LanceIndex, "replace_documents", lose_a_row)
+        with pytest.raises(CorpusError, match=r"are missing and .* Readers keep what they are"):
+            corpus.update()
     assert LanceIndex(corpus.workspace, INDEX).served_version() == served
-    monkeypatch.undo()
     corpus.update()
     assert found(corpus).agrees
 
 
+@both_places
 def test_rows_deleted_and_not_yet_served_are_put_back_by_the_next_update(corpus):
     before = rows(corpus)
     LanceIndex(corpus.workspace, INDEX)._open().delete("true")
@@ -164,13 +175,12 @@ def test_a_ledger_that_is_lost_or_damaged_is_named_and_made_anew(corpus, damage)
     before = rows(corpus)
     table, partition = corpus.workspace.table(EMBEDDED_CHUNKS), ledger(INDEX, SHARD)
     stated = table.read(partition)
-    (file,) = table.files([partition])
-    if damage == "manifest":
-        (file.parent / "_manifest.json").unlink()
-    elif damage == "file":
-        file.unlink()
+    store, below = corpus.workspace.store, f"tables/{EMBEDDED_CHUNKS}"
+    (manifest,), (file,) = (stored(corpus, below, ends) for ends in (".json", ".parquet"))
+    if damage == "truncated":
+        store.write(file, store.read(file)[:-20])
     else:
-        file.write_bytes(file.read_bytes()[:-20])
+        store.delete([manifest if damage == "manifest" else file])
     (said,) = found(corpus).damage
     assert "embedded_chunks" in said
     assert repair(corpus).chunks == len(before)
@@ -192,18 +202,17 @@ def test_a_ledger_that_names_other_chunks_is_found_by_its_documents(corpus):
     assert found(corpus).agrees
 
 
+@both_places
 def test_a_damaged_chunk_set_is_named(corpus):
-    (file,) = corpus.workspace.table(CHUNKS).files([cell(VERSION, SHARD)])
-    file.write_bytes(b"")
+    empty_file(corpus.workspace.table(CHUNKS), cell(VERSION, SHARD))
     (said,) = found(corpus).damage
     assert said.startswith(f"table chunks, partition {VERSION}|docs: a file cannot be read")
 
 
 def test_a_table_that_cannot_be_opened_is_built_again_from_the_cache(corpus):
     before = rows(corpus)
-    table = corpus.workspace.root / "lance" / "recursive-20_v1__hash.lance"
-    for file in (table / "_versions").iterdir():
-        file.write_bytes(b"")
+    for file in stored(corpus, f"{TABLE}/_versions"):
+        corpus.workspace.store.write(file, b"")
     assert "cannot be read" in found(corpus).damage[0]
     repair(corpus)
     assert rows(corpus) == before
@@ -212,9 +221,7 @@ def test_a_table_that_cannot_be_opened_is_built_again_from_the_cache(corpus):
 
 def test_a_file_of_vectors_that_is_gone_is_named_and_the_table_built_again(corpus):
     before = rows(corpus)
-    table = corpus.workspace.root / "lance" / "recursive-20_v1__hash.lance"
-    for file in (table / "data").iterdir():
-        file.unlink()
+    corpus.workspace.store.delete_below(f"{TABLE}/data")
     assert "cannot be read" in found(corpus).damage[0]
     write_document(corpus.config.root, "0.md", document("another"))
     corpus.parse()
@@ -226,9 +233,10 @@ def test_a_file_of_vectors_that_is_gone_is_named_and_the_table_built_again(corpu
     assert len(rows(corpus)) == len(before)
 
 
+@both_places
 def test_a_lost_tag_is_found_and_set_again(corpus):
     before = rows(corpus)
-    shutil.rmtree(corpus.workspace.root / "lance" / "recursive-20_v1__hash.lance/_refs")
+    corpus.workspace.store.delete_below(f"{TABLE}/_refs")
     assert "nothing is served" in found(corpus).damage[0]
     repair(corpus)
     assert rows(corpus) == before

@@ -4,11 +4,14 @@ import shutil
 
 import polars as pl
 import pytest
+from places import FOLDER
 from small_corpus import SmallCorpus, write_corpus, write_document
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_embeddings.word_frequencies import count_words
 from chunking_assets.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("place")
 
 NAME = "recursive-20@1+hash"
 
@@ -52,6 +55,7 @@ def test_of_documents_that_stay_nothing_is_counted_again(corpus):
     assert ("zzz", 7, 0) in pl.read_parquet(counted(corpus)).rows()
 
 
+@pytest.mark.parametrize("place", [FOLDER], indirect=True)
 def test_a_copy_of_the_workspace_has_its_counts(corpus, tmp_path):
     (kept,) = {file.name for file in counted(corpus).parent.iterdir()}
     shutil.copytree(corpus.workspace.root, tmp_path / "copy", copy_function=shutil.copyfile)

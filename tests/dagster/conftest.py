@@ -21,7 +21,7 @@ from dagster._core.definitions.automation_tick_evaluation_context import (
 )
 from dagster._core.definitions.events import AssetKeyPartitionKey
 from dagster._core.definitions.partitions.context import partition_loading_context
-from small_corpus import CONFIGURATION
+from small_corpus import CONFIGURATION, declared_place
 
 from chunking_assets import config as configuration
 from chunking_assets.workspace import Workspace
@@ -77,7 +77,10 @@ class CorpusOnDagster:
         """Write corpus.yaml; `changes` replace sections."""
         collections = {shard: {"path": shard, "settle_seconds": 0} for shard in SHARDS}
         sections = {"collections": collections, "questions": ["questions.yaml"], **changes}
-        return self.write("corpus.yaml", yaml.safe_dump({**CONFIGURATION, **sections}))
+        return self.write(
+            "corpus.yaml",
+            yaml.safe_dump({**CONFIGURATION, **declared_place(self.root), **sections}),
+        )
 
     def load(self) -> None:
         """Import the code location, as a code server does when it starts."""
@@ -258,6 +261,9 @@ def built_until(corpus: CorpusOnDagster, first_builds: Path) -> Callable[[str], 
     """
 
     def build(asset: str) -> CorpusOnDagster:
+        if corpus.workspace.store.is_shared:
+            corpus.materialize(asset)
+            return corpus
         kept = first_builds / asset
         with Workspace(first_builds).lock(asset):
             if not kept.exists():

@@ -5,6 +5,8 @@ import pytest
 
 from chunking_assets.live_index.promotion import live
 
+pytestmark = pytest.mark.usefixtures("place")
+
 
 @pytest.fixture
 def scored(built_until):

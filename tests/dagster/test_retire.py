@@ -1,6 +1,10 @@
 """A collection taken out of corpus.yaml: its shards are dropped, once the others are in place."""
 
+import pytest
+
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
+
+pytestmark = pytest.mark.usefixtures("place")
 
 ONE = {"docs": {"path": "docs", "settle_seconds": 0}}
 TWO = {**ONE, "notes": {"path": "notes", "settle_seconds": 0}}

@@ -1,10 +1,12 @@
 """The jobs that keep the stores in order, as people and the schedule start them."""
 
-import lancedb
 import pytest
+from small_corpus import empty_file
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_sets.build import CHUNKS
+
+pytestmark = pytest.mark.usefixtures("place")
 
 INDEX, CELL = "recursive-20@1+hash", "recursive-20@1|docs"
 FIXED = {
@@ -32,8 +34,7 @@ def metadata(result, op):
 def lose_a_row(corpus):
     index = LanceIndex(corpus.workspace, INDEX)
     lost = index.rows("docs", ["chunk_id"]).to_pylist()[0]["chunk_id"]
-    table = lancedb.connect(str(corpus.workspace.root / "lance")).open_table(index.name)
-    table.delete(f"chunk_id = '{lost}'")
+    index._open().delete(f"chunk_id = '{lost}'")
     index.publish()
     return lost
 
@@ -52,7 +53,7 @@ def test_repair_heals_what_the_check_names_and_the_cell_is_sound_again(built):
 
 def test_repair_removes_a_damaged_table_and_the_next_build_makes_it_anew(built):
     before = built.workspace.table(CHUNKS).read(CELL)
-    built.workspace.table(CHUNKS).files([CELL])[0].write_bytes(b"")
+    empty_file(built.workspace.table(CHUNKS), CELL)
     shown = metadata(run(built, "repair"), "repair_stores")
     assert shown["partitions_removed"].value == 1
     assert built.materialize("chunk_embeddings")["chunk_sets"] == 1
@@ -60,7 +61,8 @@ def test_repair_removes_a_damaged_table_and_the_next_build_makes_it_anew(built):
 
 
 def test_lost_history_is_refused_with_the_cure(built):
-    built.workspace.table("builds").files()[0].write_bytes(b"")
+    builds = built.workspace.table("builds")
+    empty_file(builds, builds.partitions()[0])
     result = run(built, "repair")
     (failure,) = result.get_step_failure_events()
     assert "restore it from a copy" in failure.step_failure_data.error.cause.message

@@ -1,16 +1,17 @@
 """The graph and the commands over a workspace in a bucket."""
 
 import json
+import pickle
 import sys
 
 import duckdb
 import pytest
 from dagster._serdes import serialize_value
-from s3_server import KEY, SECRET
+from s3_server import SECRETS
 
 from chunking_assets.live_index.__main__ import main as live_index
 from chunking_assets.live_index.promotion import live
-from chunking_assets.storage import Conflict
+from chunking_assets.storage import Conflict, StorageUnavailable
 from chunking_assets.workspace import Workspace
 from dagster_defs.cells import CONFLICTS, Built, attempt_each, attempt_together
 
@@ -29,7 +30,14 @@ ONE_VERSION = {
 def corpus(corpus_of, bucket, tmp_path, monkeypatch):
     corpus = corpus_of(workspace=bucket, **ONE_VERSION)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setattr(corpus.module("cells"), "AWAY_SECONDS", (0, 0))
     return corpus
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """The client of a bucket asks once."""
+    monkeypatch.setattr("chunking_assets.s3_store.RETRIES", 0)
 
 
 @pytest.fixture
@@ -45,7 +53,7 @@ def command(monkeypatch, capsys):
 
 
 def test_everything_is_built_once_promoted_and_looked_after(
-    corpus, bucket, command, monkeypatch, tmp_path, s3_server
+    corpus, bucket, command, monkeypatch, tmp_path, s3_server, capsys
 ):
     assert all(corpus.materialize().values())
     assert not any(corpus.materialize().values())
@@ -58,6 +66,12 @@ def test_everything_is_built_once_promoted_and_looked_after(
         (rows,) = connection.execute("select count(*) from chunks").fetchone()
         assert rows == corpus.workspace.table("chunks").read_all().height
 
+    before = store.read("evals/evals.json")
+    for said in (b"{", b"[]", b'{"inputs": 1}'):
+        store.write("evals/evals.json", said)
+        assert all(run.success for run in corpus.run("eval_tables"))
+        assert store.read("evals/evals.json") == before, "a damaged pointer is written anew"
+
     promotion, index = corpus.module("live").main, "recursive-20@1+hash"
     assert "live: hybrid" in command(promotion, "promote", "hybrid")
     assert "live: vector" in command(promotion, "promote", "vector", "--force")
@@ -66,6 +80,14 @@ def test_everything_is_built_once_promoted_and_looked_after(
     assert f"{index}, shard docs: nothing differs" in command(live_index, "reconcile")
     chunk_id = corpus.workspace.table("chunks").read_all()["chunk_id"][0]
     assert "served     hybrid from" in command(live_index, "explain", chunk_id)
+    s3_server.denied = "/lance/"
+    monkeypatch.setattr(sys, "argv", ["live_index", "explain", chunk_id])
+    assert live_index() == 1
+    shown = capsys.readouterr().err
+    assert f"error: {bucket}: cannot list lance/" in shown
+    assert "InvalidAccessKeyId" in shown
+    assert not [secret for secret in SECRETS if secret in shown]
+    s3_server.heal()
     assert "What is stored agrees" in command(live_index, "repair")
     assert f"| {index} |" in command(live_index, "maintain")
     corpus.write("docs/0.md", "Something else is said here.")
@@ -97,18 +119,63 @@ def test_a_bucket_that_refuses_in_the_middle_is_said_without_credentials(
     s3_server.denied = "/lance/"
     results = corpus.run("chunk_embeddings", *due)
     assert not any(result.success for result in results)
+    task = corpus.module("assets.chunk_embeddings")._build
+    on_ray = corpus.module("ray_tasks")._attempt(task, str(corpus.config.file), 1, "run", due[:1])
+    assert [type(error) for error in on_ray.values()] == [StorageUnavailable]
+    assert "Traceback" in "".join(on_ray[due[0]].__notes__)
+    s3_server.denied = "/evals/"
+    assert not any(result.success for result in corpus.run("eval_tables"))
     s3_server.denied = "/"
     corpus.run("chunk_embeddings", *due)
-    logs = [
+    logs = logged(corpus)
+    assert [log for log in logs if bucket in log]
+    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    said = b"".join([*map(str.encode, logs), *files, pickle.dumps(on_ray)])
+    assert not [secret for secret in SECRETS if secret.encode() in said]
+
+
+def logged(corpus):
+    return [
         serialize_value(entry)
         for run in corpus.instance.get_runs()
         for entry in corpus.instance.all_logs(run.run_id)
     ]
-    assert [log for log in logs if bucket in log]
-    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
-    for secret in (KEY, SECRET):
-        assert not [log for log in logs if secret in log]
-        assert not [content for content in files if secret.encode() in content]
+
+
+@pytest.mark.parametrize(
+    ("asset", "before", "of"),
+    [
+        ("gold_questions", "parsed_elements", ""),
+        ("chunk_sets", "parsed_elements", ""),
+        ("chunk_embeddings", "chunk_sets", ".lance/data"),
+        ("chunk_embeddings", "chunk_sets", ".lance/_versions"),
+    ],
+)
+def test_a_bucket_that_is_away_for_a_moment_fails_no_run(
+    impatient, corpus, s3_server, asset, before, of
+):
+    corpus.converge_until(before)
+    due, away = corpus.tick()[asset], [1, 2]
+
+    def be_away(method, key):
+        if away and of in key and "/stamps/" not in key:
+            away.pop()
+            raise ConnectionAbortedError
+
+    s3_server.before = be_away
+    assert all(run.success for run in corpus.run(asset, *due))
+    assert away == []
+
+
+def test_a_bucket_that_stays_away_fails_a_run_that_says_so(impatient, corpus, s3_server, bucket):
+    s3_server.denied = "/"
+    (run,) = corpus.run("gold_questions")
+    steps = [event.event_type_value for event in run.all_events if event.is_step_event]
+    assert steps.count("STEP_START") + steps.count("STEP_RESTARTED") == 3
+    (failure,) = (event for event in run.all_events if event.is_step_failure)
+    said = failure.step_failure_data.error.to_string()
+    assert said.count(f"StorageUnavailable: {bucket}: cannot read") == 1
+    assert "403 Forbidden, InvalidAccessKeyId" in said
 
 
 @pytest.mark.parametrize("others", [CONFLICTS, CONFLICTS + 5])

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from fork_server import environment
 from small_corpus import SmallCorpus, write_corpus, write_document
 
@@ -13,6 +14,8 @@ from chunking_assets.keys import digest
 from chunking_assets.live_index.maintenance import MaintenanceSettings, maintain
 from chunking_assets.live_index.promotion import promote, rollback
 from chunking_assets.retrieval.open import open_strategy
+
+pytestmark = pytest.mark.usefixtures("place")
 
 UPDATES = 8
 EVERYTHING = {"k": 1000, "candidates": 1000, "merge": False}
@@ -60,7 +63,7 @@ def test_a_reader_that_never_pauses_sees_whole_states_and_no_error(tmp_path, mon
     strategies, shards = corpus.config.strategies, list(corpus.config.shards())
     promote(corpus.workspace, strategies["recursive"], shards)
     program = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(corpus.workspace.root)],
+        [sys.executable, "-c", PROGRAM, str(corpus.workspace.place)],
         env=environment(PYTHONPATH=f"{Path(__file__).parent}:{environment()['PYTHONPATH']}"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -12,15 +12,25 @@ ROUNDS = 2
 MOMENT = 1_700_000_000
 
 
+pytestmark = pytest.mark.usefixtures("place")
+
+
 @pytest.fixture(scope="module")
-def observer():
-    with Observer() as observer:
+def on_a_machine(tmp_path_factory, s3_server):
+    """What processes are told that outlive the tests."""
+    return {**s3_server.environment, "CORPUS_LOCAL": str(tmp_path_factory.mktemp("machine"))}
+
+
+@pytest.fixture(scope="module")
+def observer(on_a_machine):
+    with Observer(**on_a_machine) as observer:
         yield observer
 
 
 @pytest.fixture(scope="module")
-def stages(tmp_path_factory):
-    with ForkServer("stages", tmp_path_factory.mktemp("stages") / "output") as stages:
+def stages(tmp_path_factory, on_a_machine):
+    output = tmp_path_factory.mktemp("stages") / "output"
+    with ForkServer("stages", output, **on_a_machine) as stages:
         yield stages
 
 
@@ -38,6 +48,7 @@ def corpora(tmp_path, shards):
     texts = {f"{n}.md": document(n, 0) for n in range(24)}
     write_corpus(roots[0], texts, collections=collections)
     shutil.copytree(*roots)
+    write_corpus(roots[1], {}, collections=collections)
 
     def edit(revision):
         for root in roots:

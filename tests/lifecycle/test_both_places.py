@@ -5,6 +5,7 @@ import os
 import polars as pl
 import pytest
 from following_reader import follows_promotion_and_rollback
+from places import both_places
 from small_corpus import SmallCorpus, write_corpus, write_document
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
@@ -120,10 +121,9 @@ def test_a_bucket_holds_what_a_folder_holds_after_every_change(both):
 
 
 @pytest.fixture
-def corpus(tmp_path, declared_place):
+def corpus(tmp_path, place):
     texts = {f"{n}.md": document(n) for n in range(3)}
-    file = write_corpus(tmp_path, texts, **ONE, **declared_place("corpus"))
-    corpus = SmallCorpus(file)
+    corpus = SmallCorpus(write_corpus(tmp_path, texts, **ONE))
     corpus.update()
     return corpus
 
@@ -133,6 +133,7 @@ def index_of(corpus):
     return index
 
 
+@both_places
 def test_lost_rows_are_found_and_put_in_again_from_the_cache(corpus):
     before, index = held(corpus), index_of(corpus)
     lance = LanceIndex(corpus.workspace, index.name, 32)
@@ -147,6 +148,7 @@ def test_lost_rows_are_found_and_put_in_again_from_the_cache(corpus):
     assert held(corpus) == before
 
 
+@both_places
 @pytest.mark.parametrize("damage", ["manifest", "file", "lost", "table"])
 def test_what_is_damaged_is_named_and_made_anew(corpus, damage):
     before, store, index = held(corpus), corpus.workspace.store, index_of(corpus)
@@ -179,6 +181,7 @@ def test_a_reader_elsewhere_follows_promotion_and_rollback(tmp_path, bucket):
     follows_promotion_and_rollback(corpus, bucket, "sentence document", CORPUS_LOCAL=elsewhere)
 
 
+@both_places
 def test_upkeep_explanation_and_retirement(corpus):
     workspace, index = corpus.workspace, index_of(corpus)
     for revision in range(1, 4):

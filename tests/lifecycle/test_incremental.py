@@ -1,7 +1,6 @@
 """What is done again after a change, and what is not: plain stages over a small corpus."""
 
 import os
-import shutil
 import time
 
 import polars as pl
@@ -13,6 +12,8 @@ from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_sets.build import CHUNKS, cell
 from chunking_assets.errors import CorpusError, DeletionRefused
 from chunking_assets.parsed_elements.build import DOCUMENTS, ELEMENTS, TOMBSTONES
+
+pytestmark = pytest.mark.usefixtures("place")
 
 VERSION, INDEX = "recursive-20@1", "recursive-20@1+hash"
 
@@ -43,7 +44,9 @@ def served_rows(corpus, index=INDEX):
 
 def files_and_versions(corpus):
     """Every stored file by name, and the version of every vector table."""
-    tables = sorted(str(f) for f in (corpus.workspace.root / "tables").rglob("*.parquet"))
+    tables = sorted(
+        f.key for f in corpus.workspace.store.files("tables") if f.key.endswith(".parquet")
+    )
     versions = {
         name: LanceIndex(corpus.workspace, name).served_version()
         for name in corpus.config.index_versions
@@ -243,7 +246,7 @@ def test_elements_that_do_not_belong_to_their_text_are_not_chunked_and_made_agai
 def test_a_table_removed_behind_our_back_is_rebuilt(corpus, lost):
     corpus.update()
     before = corpus.workspace.table(lost).read_all().sort("doc_id")
-    shutil.rmtree(corpus.workspace.root / "tables" / lost)
+    corpus.workspace.store.delete_below(f"tables/{lost}")
     corpus.embedder.embedded.clear()
     corpus.update()
     assert corpus.workspace.table(lost).read_all().sort("doc_id").equals(before)
@@ -268,7 +271,7 @@ def test_a_vector_table_lost_behind_our_back_is_rebuilt_whole_from_the_cache(tmp
     corpus.update()
     index = LanceIndex(corpus.workspace, INDEX)
     before = index.rows().num_rows
-    shutil.rmtree(corpus.workspace.root / "lance")
+    corpus.workspace.store.delete_below("lance")
     corpus.embedder.embedded.clear()
     one, *_ = corpus.config.shards()
     version = corpus.config.index_versions[INDEX]

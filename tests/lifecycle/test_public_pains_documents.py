@@ -10,6 +10,7 @@ import duckdb
 import polars as pl
 import pytest
 import yaml
+from places import BUCKET, FOLDER
 from small_corpus import SmallCorpus, write_corpus, write_document
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS
@@ -24,6 +25,8 @@ from chunking_assets.parsed_elements.build import (
 )
 from chunking_assets.raw_documents.local_folder import LocalFolder
 from evals.gold_questions.build import GOLD_EVIDENCE, GOLD_QUESTIONS, update_gold_questions
+
+pytestmark = pytest.mark.usefixtures("place")
 
 VERSION, INDEX = "recursive-20@1", "recursive-20@1+hash"
 BROKEN = b"%PDF-1.7 and nothing that a reader of PDF could use"
@@ -250,7 +253,12 @@ def test_a_deleted_document_leaves_chunks_parents_vectors_questions_and_file_mar
     assert corpus.workspace.table(GOLD_EVIDENCE).read()["status"].to_list() == ["missing_document"]
 
 
-@pytest.mark.parametrize("left", [0, 3], ids=["an empty listing", "a partial listing"])
+@pytest.mark.parametrize(
+    ("left", "place"),
+    [(0, FOLDER), (3, FOLDER), (3, BUCKET)],
+    ids=["an empty listing", "a partial listing", "of a bucket"],
+    indirect=["place"],
+)
 def test_a_listing_that_lost_documents_is_refused_with_the_command_that_confirms(corpus, left):
     """LangChain: an empty or partial loader result deleted the records."""
     before = served(corpus), rows(corpus)
@@ -385,13 +393,12 @@ def test_a_file_written_to_while_it_is_read_is_not_taken_half_old_half_new(corpu
 
 def fail(corpus, monkeypatch, how):
     """Make a known document one that cannot be read; returns what mends it."""
-    file = docs(corpus) / "1.md"
+    file, read = docs(corpus) / "1.md", LocalFolder.read
     if how == "parser":
         file.write_bytes(BROKEN)
     if how == "too large":
         file.write_text("x" * 3000)
     if how == "unreadable":
-        read = LocalFolder.read
 
         def refusing(self, listed):
             if listed.path == "1.md":
@@ -402,7 +409,7 @@ def fail(corpus, monkeypatch, how):
         monkeypatch.setattr(LocalFolder, "read", refusing)
 
     def mend(text):
-        monkeypatch.undo()
+        monkeypatch.setattr(LocalFolder, "read", read)
         file.write_text(text)
 
     return mend

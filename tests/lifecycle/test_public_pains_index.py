@@ -12,6 +12,8 @@ from chunking_assets.embedding_models.vector_cache import vec_key
 from chunking_assets.parsed_elements.build import DOCUMENTS
 from chunking_assets.retrieval.open import open_strategy
 
+pytestmark = pytest.mark.usefixtures("place")
+
 VERSION, INDEX = "fixed-20@1", "fixed-20@1+hash"
 STRATEGIES = {"one": {"chunker": VERSION, "model": "hash", "profile": "vector"}}
 

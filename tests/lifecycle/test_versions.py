@@ -1,11 +1,14 @@
 """From one version of a chunker to another and back: nothing is mixed, lost or paid for twice."""
 
 import pytest
+from places import BUCKET, FOLDER
 from small_corpus import SmallCorpus, write_corpus
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_sets.build import CHUNKS
 from chunking_assets.live_index.retire import retire_version
+
+pytestmark = pytest.mark.usefixtures("place")
 
 TEXTS = {
     f"{n}.md": "\n\n".join(f"Paragraph {p} of {n} says one thing and another." for p in range(6))
@@ -30,7 +33,9 @@ def stored(corpus, version):
     return file.read_bytes(), sorted(rows, key=lambda row: row["chunk_id"])
 
 
-@pytest.mark.parametrize("retires", [False, True])
+@pytest.mark.parametrize(
+    ("retires", "place"), [(False, FOLDER), (True, FOLDER), (True, BUCKET)], indirect=["place"]
+)
 def test_v1_to_v2_and_back_gives_the_same_bytes_and_embeds_nothing(tmp_path, retires):
     """Switching the chunk method and back loses or mixes chunks elsewhere."""
     one = corpus_with(tmp_path, "recursive-20@1")

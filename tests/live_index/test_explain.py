@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from small_corpus import CONFIGURATION, SmallCorpus, write_corpus, write_document
+from places import both_places
+from small_corpus import CONFIGURATION, SmallCorpus, empty_file, write_corpus, write_document
 
 from chunking_assets.build_log import record_build
 from chunking_assets.chunk_sets.build import CHUNKS
@@ -13,6 +14,8 @@ from chunking_assets.errors import CorpusError
 from chunking_assets.live_index import __main__ as command
 from chunking_assets.live_index.explain import explain, in_words
 from chunking_assets.live_index.promotion import promote
+
+pytestmark = pytest.mark.usefixtures("place")
 
 DOCUMENTS = {
     "a.md": "# Refunds\n\nMoney goes back within 120 days.\n",
@@ -135,13 +138,14 @@ def run(corpus, monkeypatch, capsys, *arguments):
     return status, said.out, said.err
 
 
+@both_places
 def test_the_commands_say_what_they_found(corpus, monkeypatch, capsys):
     chunk_id = chunk_of(corpus, "a.md")
     status, out, _ = run(corpus, monkeypatch, capsys, "explain", chunk_id[:10])
     assert (status, chunk_id in out) == (0, True)
     status, out, _ = run(corpus, monkeypatch, capsys, "reconcile")
     assert (status, out) == (0, "recursive-20@1+hash, shard docs: nothing differs\n")
-    corpus.workspace.table(CHUNKS).files(["recursive-20@1|docs"])[0].write_bytes(b"")
+    empty_file(corpus.workspace.table(CHUNKS), "recursive-20@1|docs")
     status, out, err = run(corpus, monkeypatch, capsys, "reconcile")
     assert (status, "make repair" in err) == (1, True)
     status, out, _ = run(corpus, monkeypatch, capsys, "repair")

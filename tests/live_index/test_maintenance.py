@@ -5,6 +5,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from places import BUCKET, both_places
 from small_corpus import SmallCorpus, write_corpus, write_document
 
 from chunking_assets.chat_models.response_cache import CACHE_FILE, ResponseCache
@@ -14,6 +15,8 @@ from chunking_assets.embedding_models import vector_cache
 from chunking_assets.live_index.maintenance import MaintenanceSettings, maintain, report
 from chunking_assets.live_index.promotion import promote
 from chunking_assets.live_index.serve import open_past
+
+pytestmark = pytest.mark.usefixtures("place")
 
 STRATEGIES = {"one": {"chunker": "fixed-20@1", "model": "hash", "profile": "vector"}}
 INDEX = "fixed-20@1+hash"
@@ -35,6 +38,7 @@ def in_days(days):
     return datetime.now(UTC) + timedelta(days=days)
 
 
+@both_places
 def test_a_state_that_was_promoted_outlives_those_that_were_not(corpus):
     promote(corpus.workspace, corpus.config.strategies["one"], ["docs"])
     promoted = datetime.now(UTC)
@@ -57,9 +61,9 @@ def test_vectors_that_nobody_asks_for_and_no_index_holds_are_forgotten(corpus, m
     settings = MaintenanceSettings(unused_vectors_days=30)
     assert maintain(corpus.workspace, settings).vectors == 0
     later = time.time() + 31 * 86_400
-    monkeypatch.setattr(vector_cache.time, "time", lambda: later)
-    assert maintain(corpus.workspace, settings).vectors == 1, "of the first words"
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(vector_cache.time, "time", lambda: later)
+        assert maintain(corpus.workspace, settings).vectors == 1, "of the first words"
     corpus.embedder.embedded.clear()
     edit(corpus, "First words.")
     edit(corpus, "Second words.")
@@ -81,16 +85,20 @@ def test_replies_that_nobody_asks_for_are_forgotten(corpus, monkeypatch):
         assert (replies.get("old"), replies.get("used")) == (None, "reply")
 
 
-def test_files_that_no_manifest_names_go_after_a_while(corpus):
+@both_places
+def test_files_that_no_manifest_names_go_after_a_while(corpus, place, s3_server):
     """Orphans in the store are what a killed writer leaves."""
-    folder = corpus.workspace.root / "tables" / "chunks" / "fixed-20@1%7Cdocs"
-    lost = corpus.workspace.root / "tables" / "chunks" / "never-committed"
-    lost.mkdir()
-    for orphan in (folder / "orphan.parquet", lost / "orphan.parquet"):
-        orphan.write_bytes(b"x" * 1000)
+    store = corpus.workspace.store.below("tables/chunks")
+    orphans = [f"{folder}/orphan.parquet" for folder in ("fixed-20@1%7Cdocs", "never-committed")]
+    for orphan in orphans:
+        store.write(orphan, b"x" * 1000)
     assert maintain(corpus.workspace, MaintenanceSettings()).files == 0
-    for orphan in (folder / "orphan.parquet", lost / "orphan.parquet"):
-        os.utime(orphan, (time.time() - 90_000,) * 2)
+    for orphan in orphans:
+        if place == BUCKET:
+            (key,) = (key for key in s3_server.objects if key.endswith(orphan))
+            s3_server.times[key] -= timedelta(seconds=90_000)
+        else:
+            os.utime(store.here / orphan, (time.time() - 90_000,) * 2)
     assert maintain(corpus.workspace, MaintenanceSettings()).files == 2000
     assert corpus.workspace.table("chunks").read("fixed-20@1|docs").height == 1
 
@@ -102,10 +110,10 @@ def test_chunks_that_went_are_remembered_for_a_while(corpus):
     assert corpus.workspace.table(SUPERSEDED_CHUNKS).read_all().height == 0
 
 
+@both_places
 def test_a_damaged_table_is_named_and_the_others_are_cleaned(corpus):
-    broken = corpus.workspace.root / "lance" / "broken_v1__hash.lance"
-    (broken / "_versions").mkdir(parents=True)
-    (broken / "_versions" / "1.manifest").write_bytes(b"no manifest")
+    broken = "lance/broken_v1__hash.lance/_versions/1.manifest"
+    corpus.workspace.store.write(broken, b"no manifest")
     upkeep = maintain(corpus.workspace, MaintenanceSettings())
     assert "index broken@1+hash cannot be read" in upkeep.problems[0]
     assert {size.index_version for size in upkeep.sizes} == {INDEX, "broken@1+hash"}

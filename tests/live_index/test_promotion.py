@@ -2,6 +2,7 @@ import json
 
 import polars as pl
 import pytest
+from places import both_places
 from small_corpus import CONFIGURATION, SmallCorpus, write_corpus, write_document
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
@@ -20,6 +21,8 @@ from chunking_assets.live_index.promotion import (
 from chunking_assets.live_index.serve import open_live
 from chunking_assets.prices import Price, Prices
 from evals.database import publish
+
+pytestmark = pytest.mark.usefixtures("place")
 
 DOCUMENTS = {
     "refunds.md": "Money goes back within 120 days.",
@@ -130,6 +133,7 @@ def test_every_event_is_kept_with_who_and_why(corpus):
     assert events["at"].is_sorted()
 
 
+@both_places
 def test_the_live_reader_follows_promotion_and_rollback(corpus, monkeypatch):
     monkeypatch.setattr(serve, "FOLLOW_SECONDS", 0.0)
     with pytest.raises(CorpusError, match="Nothing is live yet"):
@@ -261,6 +265,7 @@ def test_the_live_index_and_as_many_before_it_as_configured_are_retained(corpus)
     assert retained(corpus.workspace, PromotionSettings(retain=1)) == both[::-1]
 
 
+@both_places
 def test_a_rollback_serves_whole_content_while_the_next_run_is_half_done(corpus, monkeypatch):
     go_live(corpus, "recursive")
     go_live(corpus, "fixed", force=True)
@@ -270,11 +275,11 @@ def test_a_rollback_serves_whole_content_while_the_next_run_is_half_done(corpus,
     corpus.chunk()
 
     def killed(self):
-        raise InterruptedError("killed before it was published")
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(LanceIndex, "publish", killed)
-        with pytest.raises(InterruptedError):
+        with pytest.raises(KeyboardInterrupt):
             corpus.embed()
     rollback(corpus.workspace, corpus.config.strategies)
     reader = open_live(corpus.workspace)

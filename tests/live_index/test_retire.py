@@ -1,3 +1,5 @@
+import pytest
+from places import both_places
 from small_corpus import SmallCorpus, write_corpus
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
@@ -6,6 +8,8 @@ from chunking_assets.chunk_sets.rows import CHUNKS_SCHEMA, EXCLUDED_SPANS_SCHEMA
 from chunking_assets.live_index.retire import retire_shards, undeclared_shards
 from chunking_assets.retrieval.open import open_strategy
 from chunking_assets.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("place")
 
 DOCUMENTS = {f"{n}.md": f"Document {n} is about subject {n} and nothing else." for n in range(8)}
 BOTH = {
@@ -19,6 +23,7 @@ def shards_served(corpus):
     return sorted(rows["shard"].to_pylist())
 
 
+@both_places
 def test_a_collection_taken_out_of_the_configuration_is_no_longer_served(tmp_path):
     both = SmallCorpus(write_corpus(tmp_path, DOCUMENTS, collections=BOTH))
     both.update()

@@ -1,9 +1,8 @@
 """A version taken out of corpus.yaml is forgotten when a person says so, and its scores are not."""
 
-import shutil
-
 import polars as pl
 import pytest
+from places import FOLDER, both_places
 from small_corpus import CONFIGURATION, SmallCorpus, write_corpus
 
 from chunking_assets.chunk_embeddings.build import EMBEDDED_CHUNKS
@@ -14,6 +13,8 @@ from chunking_assets.live_index import retire
 from chunking_assets.live_index.promotion import promote
 from chunking_assets.live_index.retire import retire_version, stored_versions
 from chunking_assets.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("place")
 
 DOCUMENTS = {f"{n}.md": f"Document {n} is about subject {n} and nothing else." for n in range(3)}
 ONLY_FIXED = {
@@ -44,18 +45,19 @@ def declared(corpus):
 def files(workspace):
     """What is stored, without what is named anew each time."""
     return sorted(
-        str(file.parent.relative_to(workspace.root))
-        for file in workspace.root.rglob("*")
-        if file.is_file() and "locks" not in file.parts
+        file.key.rpartition("/")[0]
+        for file in workspace.store.files()
+        if not file.key.startswith("locks/")
     )
 
 
+@both_places
 def test_a_retired_version_leaves_its_scores_and_the_meaning_of_its_name(corpus):
     workspace = corpus.workspace
     dropped = retire_version(workspace, OLD, declared(corpus))
     assert "index recursive-20@1+hash" in dropped
     assert stored_versions(workspace) == ["fixed-20@1"]
-    assert not (workspace.root / "lance" / "recursive-20_v1__hash.lance").exists()
+    assert not any(workspace.store.files("lance/recursive-20_v1__hash.lance"))
     for table in (CHUNKS, EMBEDDED_CHUNKS):
         assert all(p.startswith("fixed") for p in workspace.table(table).partitions())
     assert workspace.stamps.partitions("chunk_sets") == ["fixed-20@1|docs"]
@@ -98,18 +100,25 @@ def test_a_version_that_never_was_is_refused_with_those_that_could_go(corpus):
         retire_version(corpus.workspace, "old@9", declared(corpus))
 
 
-def test_killed_half_way_and_run_again_is_the_same_end(tmp_path, corpus, monkeypatch):
-    calm = tmp_path / "calm"
-    shutil.copytree(corpus.workspace.root, calm)
-    retire_version(Workspace(calm), OLD, declared(corpus))
-    expected = files(Workspace(calm))
+@both_places
+def test_killed_half_way_and_run_again_is_the_same_end(
+    tmp_path, corpus, place, bucket, monkeypatch
+):
+    def copy(name):
+        workspace = Workspace(tmp_path / name if place == FOLDER else f"{bucket}/{name}")
+        for file in corpus.workspace.store.files():
+            workspace.store.write(file.key, corpus.workspace.store.read(file.key))
+        return workspace
+
+    calm = copy("calm")
+    retire_version(calm, OLD, declared(corpus))
+    expected = files(calm)
     steps = 0
     while True:
-        again = tmp_path / f"killed-{steps}"
-        shutil.copytree(corpus.workspace.root, again)
-        died = _kill_after(steps, Workspace(again), declared(corpus), monkeypatch)
-        retire_version(Workspace(again), OLD, declared(corpus))
-        assert files(Workspace(again)) == expected
+        again = copy(f"killed-{steps}")
+        died = _kill_after(steps, again, declared(corpus), monkeypatch)
+        retire_version(again, OLD, declared(corpus))
+        assert files(again) == expected
         if not died:
             break
         steps += 1

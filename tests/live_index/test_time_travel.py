@@ -3,12 +3,15 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from places import both_places
 from small_corpus import SmallCorpus, write_corpus, write_document
 
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.errors import CorpusError
 from chunking_assets.live_index.promotion import promote, rollback
 from chunking_assets.live_index.serve import moment_of, open_past
+
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture
@@ -43,6 +46,7 @@ def test_strategy_and_content_are_those_of_the_moment(corpus):
         open_past(corpus.workspace, start)
 
 
+@both_places
 def test_a_reader_of_the_past_does_not_follow(corpus):
     _, reader = open_past(corpus.workspace, go_live(corpus, "recursive")["at"])
     write_document(corpus.config.root, "a.md", "Second words.")
