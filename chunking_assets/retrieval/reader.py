@@ -227,10 +227,9 @@ class Reader(Answering):
         profile, translator, arms = self.profile, served.translator, served.arms
         limit, settings = max(profile.candidates, profile.k), profile.bm25 or Bm25Settings()
         conditions = served.languages.conditions
-        asked = [
-            question.within(conditions[other], translator.weigh(text, language, other, settings))
-            for other in sorted(conditions.keys() - {language})
-        ]
+        others = sorted(conditions.keys() - {language})
+        weighed = zip(others, translator.weigh(text, language, others, settings), strict=True)
+        asked = [question.within(conditions[other], bm25) for other, bm25 in weighed]
         full_texts = [_pool().submit(arms.bm25, narrowed, limit) for narrowed in asked]
         vectors = [_pool().submit(arms.vector, narrowed, limit) for narrowed in asked]
         found = zip(asked, vectors, full_texts, strict=True)
@@ -309,6 +308,12 @@ class Reader(Answering):
             beside=partial(self._neighbours, ranking) if profile.expand else lambda hit: (),
         )
         chosen = within(selection.hits, abroad, token_budget)
+        fits, known = {h.chunk_id for h in abroad}, {h.chunk_id for h in ranking.hits}
+        for hit in ranking.translated:
+            if hit.chunk_id not in known:
+                beaten = f"other_languages: {profile.other_languages} of its language are better"
+                over = f"token_budget: {token_budget} tokens"
+                dropped[hit.chunk_id] = over if hit.chunk_id in fits else beaten
         dropped |= selection.dropped
         if profile.parents is not None:
             families = ranking.served.arms.families
@@ -389,11 +394,9 @@ def _pool() -> ThreadPoolExecutor:
 
 def _explained(ranking: Ranking, selection: Selection) -> tuple[Hit, ...]:
     """What was handed on, then the other candidates, best first, with why they were not."""
-    dropped = [
-        (hit, selection.dropped[hit.chunk_id])
-        for hit in ranking.hits
-        if hit.chunk_id in selection.dropped
-    ]
+    candidates = {hit.chunk_id: hit for hit in (*ranking.translated, *ranking.hits)}
+    ranked = dict.fromkeys(hit.chunk_id for hit in (*ranking.hits, *ranking.translated))
+    dropped = [(candidates[i], selection.dropped[i]) for i in ranked if i in selection.dropped]
     others = (replace(hit, dropped=why) for hit, why in (*dropped, *ranking.dropped.values()))
     return (*selection.hits, *others)
 

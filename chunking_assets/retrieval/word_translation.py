@@ -4,12 +4,13 @@ A multilingual model that knows a whole question only roughly in another languag
 of its words. So each stands for the word of those texts whose vector is nearest, which is itself
 where it is a name, and BM25 looks for that: dictionary lookup with word vectors in place of the
 dictionary (Vulić and Moens, "Monolingual and Cross-Lingual Information Retrieval Models Based on
-(Bilingual) Word Embeddings", SIGIR 2015). The vectors of words are kept in the vector cache, so
-only new ones are ever computed.
+(Bilingual) Word Embeddings", SIGIR 2015). The vectors of words are kept in the vector cache of this
+machine, so only new ones are ever computed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -52,28 +53,46 @@ class Translator:
         self._known: dict[str, tuple[list[str], np.ndarray]] = {}
         self._lock = Lock()
 
-    def weigh(self, question: str, language: str, other: str, settings: Bm25Settings) -> Bm25Query:
-        """The question's words as the `other` language has them, without the small ones of both."""
-        small, small_there = (STOP_WORDS.get(code, frozenset()) for code in (language, other))
+    def weigh(
+        self, question: str, language: str, others: Sequence[str], settings: Bm25Settings
+    ) -> list[Bm25Query]:
+        """The question's words as each of the other languages has them, without the small ones of
+        both."""
+        small = STOP_WORDS.get(language, frozenset())
         asked = [word for word in dict.fromkeys(spelt_words(question)) if word not in small]
-        nearest = self._nearest([w for w in asked if _TRANSLATED.fullmatch(w)], other)
-        words = (nearest.get(word, word) for word in asked)
-        return self._weigher.weigh_words((w for w in words if w not in small_there), settings)
+        named = [word for word in asked if _TRANSLATED.fullmatch(word)]
+        vectors = self._embedder.embed_queries(named)
+        weighed = []
+        for other in others:
+            small_there = STOP_WORDS.get(other, frozenset())
+            nearest = dict(zip(named, self._nearest(vectors, other), strict=False))
+            words = (nearest.get(word, word) for word in asked)
+            told = (word for word in words if word not in small_there)
+            weighed.append(self._weigher.weigh_words(told, settings))
+        return weighed
 
-    def _nearest(self, words: list[str], language: str) -> dict[str, str]:
-        known, vectors = self._words(language)
-        if not words or not known:
-            return {}
-        closeness = CachedQueries(self._load(), self._folder).embed_queries(words) @ vectors.T
-        return {w: known[int(at)] for w, at in zip(words, closeness.argmax(axis=1), strict=True)}
+    @cached_property
+    def _embedder(self) -> CachedQueries:
+        """Where it is not one that keeps what it embeds, it does so on this machine: a reader may
+        write nothing elsewhere."""
+        embedder = self._load()
+        if isinstance(embedder, CachedQueries):
+            return embedder
+        return CachedQueries(embedder, self._folder, gives=False)
+
+    def _nearest(self, vectors: np.ndarray, language: str) -> list[str]:
+        """The word nearest to each vector; none where the language has no words."""
+        known, of_known = self._words(language)
+        if not known or not len(vectors):
+            return []
+        return [known[int(at)] for at in (vectors @ of_known.T).argmax(axis=1)]
 
     def _words(self, language: str) -> tuple[list[str], np.ndarray]:
         """The words of the texts in a language, and their vectors of unit length, one a row."""
         with self._lock:
             if language not in self._known:
                 words = frequent_words(texts_within(self._table, self._conditions[language]))
-                embedder = CachedQueries(self._load(), self._folder)
-                self._known[language] = words, embedder.embed_queries(words)
+                self._known[language] = words, self._embedder.embed_queries(words)
             return self._known[language]
 
 

@@ -1,7 +1,8 @@
 """Filters: what may answer, whatever the values look like."""
 
 import json
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta, timezone
 
 import polars as pl
 import pytest
@@ -88,6 +89,27 @@ def test_dates_bound_from_and_before(corpus):
     assert found(corpus, modified_from=before, modified_before=after) == {*DOCUMENTS_WRITTEN}
     assert found(corpus, modified_from=after) == set()
     assert found(corpus, modified_before=before) == set()
+
+
+@pytest.mark.parametrize("hours", [None, 2])
+def test_a_date_is_included_where_it_begins_and_not_where_it_ends(corpus, monkeypatch, hours):
+    """Without an offset it is UTC, wherever the process runs."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    written = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    documents = filters_module._documents(corpus.workspace)
+    dated = documents.with_columns(modified_at=pl.lit(written, documents.schema["modified_at"]))
+    monkeypatch.setattr(filters_module, "_documents", lambda workspace: dated)
+    zone = timezone(timedelta(hours=hours)) if hours else None
+    there = written.astimezone(zone) if zone else written.replace(tzinfo=None)
+    try:
+        assert found(corpus, modified_from=there) == {*DOCUMENTS_WRITTEN}
+        assert found(corpus, modified_before=there) == set()
+        assert found(corpus, modified_from=there + timedelta(microseconds=1)) == set()
+        assert found(corpus, modified_before=there + timedelta(seconds=1)) == {*DOCUMENTS_WRITTEN}
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_any_column_of_documents_can_be_asked_for(corpus):

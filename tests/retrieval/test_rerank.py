@@ -4,6 +4,7 @@ import json
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ TEXTS = ["one", "three", "five"]
 
 
 @contextmanager
-def server(reply):
+def server(reply, retry_after="0"):
     """`reply(body, number)` gives status and what is sent; requests are kept with their headers."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -41,7 +42,7 @@ def server(reply):
             content = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(content)))
-            self.send_header("retry-after", "0")
+            self.send_header("retry-after", retry_after)
             self.end_headers()
             self.wfile.write(content)
 
@@ -94,6 +95,16 @@ def test_a_server_that_calls_them_texts_is_asked_so():
 def test_a_busy_server_is_asked_again():
     with server(lambda b, n: by_length(b, n) if n == 3 else (429, {})) as running:
         assert RerankEndpoint(running.url, "m", 5)("q", TEXTS) == [0.3, 0.5, 0.4]
+
+
+@pytest.mark.parametrize(("asked", "waits"), [("3", 3.0), ("900", 20.0), ("soon", 1.0)])
+def test_a_busy_server_says_how_long_to_wait_within_reason(monkeypatch, asked, waits):
+    pauses = []
+    # Of this module only: threads that other tests left behind sleep too.
+    monkeypatch.setattr(rerank_endpoint, "time", SimpleNamespace(sleep=pauses.append))
+    with server(lambda b, n: by_length(b, n) if n == 2 else (503, {}), asked) as running:
+        RerankEndpoint(running.url, "m", 5)("q", TEXTS)
+    assert pauses == [waits]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +194,12 @@ def cross_encoder(tmp_path):
 
 def test_a_cross_encoder_reads_the_pair(cross_encoder):
     assert CrossEncoder(cross_encoder)("red", ["blue", "green green"]) == [2 + 1 + 4, 2 + 1 + 6]
+
+
+def test_a_cross_encoder_reads_the_whole_question_and_of_a_text_what_fits(cross_encoder):
+    (cross_encoder / "config.json").write_text('{"max_position_embeddings": 8}')
+    question, text = "red red red red red", "blue blue green green"  # and one separator
+    assert CrossEncoder(cross_encoder)(question, [text]) == [5 * 2 + 1 + 2 * 4]
 
 
 def test_a_folder_without_a_cross_encoder_is_named(tmp_path):

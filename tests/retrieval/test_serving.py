@@ -144,7 +144,8 @@ def test_llama_index_is_given_nodes(corpus):
     (found,) = retriever.retrieve(QUESTIONS[2])
     assert found.node.text == DOCUMENTS["2.md"]
     assert found.node.metadata["doc_id"] == "docs/2.md"
-    assert asyncio.run(retriever.aretrieve(QUESTIONS[2]))[0].node.id_ == found.node.id_
+    (same,) = asyncio.run(retriever.aretrieve(QUESTIONS[2]))
+    assert same.node.id_ == found.node.id_
 
 
 def test_no_other_library_is_loaded_for_the_reader():

@@ -5,8 +5,9 @@ from hashlib import sha256
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from small_corpus import DIMENSIONS, HashEmbedder, SmallCorpus, write_corpus
+from small_corpus import DIMENSIONS, HashEmbedder, SmallCorpus, write_corpus, write_document
 
+from chunking_assets.embedding_models.vector_cache import VECTORS, CachedQueries
 from chunking_assets.retrieval.bm25 import Bm25Settings
 from chunking_assets.retrieval.profile import RetrievalProfile
 from chunking_assets.retrieval.reader import Reader
@@ -71,7 +72,7 @@ def test_names_with_digits_stay_and_small_words_of_both_languages_do_not(corpus)
     reader, _ = reader_of(corpus)
     reader.search(QUESTION)
     translator = reader._follow().translator
-    weighed = translator.weigh(QUESTION, "pt", "en", Bm25Settings())
+    (weighed,) = translator.weigh(QUESTION, "pt", ["en"], Bm25Settings())
     words = {word for term in weighed.terms for word in term.forms}
     assert {"deadline", "payment", "t2"} <= words
     assert not words & {"is", "uma", "para"}
@@ -84,6 +85,47 @@ def test_the_words_of_an_index_are_embedded_once(corpus):
     again, second = reader_of(corpus)
     assert [p.doc_id for p in again.search(QUESTION)] == [p.doc_id for p in reader.search(QUESTION)]
     assert "kitchen" not in second.asked
+
+
+def test_of_every_candidate_in_every_language_it_is_told_what_became_of_it(corpus, tmp_path):
+    for n in range(30):
+        write_document(tmp_path, f"{n}.md", f"The box {n} is in the room, and it is full." + REST)
+    corpus.update()
+    reader, _ = reader_of(corpus, candidates=20)
+    ranking, answer = reader.rank(QUESTION), reader.answer(QUESTION)
+    assert {h.chunk_id for h in ranking.translated} - {h.chunk_id for h in ranking.hits}
+    told = [hit.chunk_id for hit in answer.candidates]
+    assert sorted(told) == sorted({h.chunk_id for h in (*ranking.hits, *ranking.translated)})
+    handed_on = [hit.doc_id for hit in answer.candidates if not hit.dropped]
+    assert handed_on == ["docs/vendas.md", "docs/payment.md"]
+
+
+def test_words_are_kept_by_who_keeps_questions(corpus):
+    kept = []
+
+    def load():
+        kept.append(CachedQueries(Translating(), corpus.workspace.caches / VECTORS))
+        return kept[0]
+
+    reader, _ = reader_of(corpus)
+    reader._load_embedder = load
+    reader.search(QUESTION)
+    assert reader._follow().translator._embedder is kept[0]
+
+
+def test_a_reader_writes_nothing_to_the_bucket(bucket, s3_server, tmp_path):
+    strategy = {"chunker": "recursive-20@1", "model": "hash", "profile": "hybrid"}
+    file = write_corpus(
+        tmp_path, ENGLISH | PORTUGUESE, strategies={"asked": strategy}, workspace=bucket
+    )
+    corpus = SmallCorpus(file)
+    corpus.update()
+    s3_server.requests.clear()
+    reader, embedder = reader_of(corpus)
+    found = [passage.doc_id for passage in reader.search(QUESTION)]
+    assert found == ["docs/vendas.md", "docs/payment.md"]
+    assert "kitchen" in embedder.asked
+    assert {method for method, _, _ in s3_server.requests} <= {"GET", "HEAD"}
 
 
 def test_filters_hold_in_every_language(corpus):
