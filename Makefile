@@ -12,7 +12,7 @@ export RAGAS_DO_NOT_TRACK := true
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo build dev check ask compare report gate plan promote rollback confirm-deletions reconcile repair retire maintain test lint format bench bench-retrieval bench-languages bench-search bench-chunkers bench-embedding bench-parsing bench-publication bench-lifecycle bench-scale answers clean
+.PHONY: help install demo build dev check ask compare report gate plan promote rollback confirm-deletions reconcile repair retire maintain test pytest test-bucket lint format bench bench-retrieval bench-languages bench-search bench-chunkers bench-embedding bench-parsing bench-publication bench-lifecycle bench-scale answers clean
 
 help:             ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 20
@@ -76,8 +76,14 @@ retire: $(INSTALLED)   ## forget a version no longer declared: make retire VERSI
 maintain: $(INSTALLED) ## clean up, and say what takes the space
 	@$(RUN) chunking_assets.live_index maintain
 
-test: $(INSTALLED) lint ## every test
+test: $(INSTALLED)     ## linters, type checker and every test
+	@$(MAKE) --no-print-directory --jobs=2 lint pytest
+
+pytest: $(INSTALLED)
 	@$(RUN) pytest -n 2
+
+test-bucket: $(INSTALLED) ## the tests of changes, faults and the live index, each in a folder and in a bucket
+	@CORPUS_TEST_EVERYWHERE=1 $(RUN) pytest -n 2 tests/lifecycle tests/faults tests/live_index tests/chunk_embeddings tests/dagster
 
 lint: $(INSTALLED)     ## linters and type checker
 	@$(RUN) ruff check .

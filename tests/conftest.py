@@ -1,5 +1,6 @@
 """What several stages' tests share: the default model, converted once, and a tiny one."""
 
+import gc
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from chat_server import without_endpoint
 from demo import Demo, build_demo
+from places import BUCKET, places
 from s3_server import Bucket
 
 from chunking_assets.embedding_models.e5_small import E5Small
@@ -22,6 +24,20 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 TINY_WORDS = ("[UNK]", "[BEGIN]", "[END]", "red", "green", "blue", "sea", "zero", "broken", "huge")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs the sample corpus first: one worker then builds it while the others have tests
+    without it, and nobody waits for it."""
+    items.sort(key=lambda item: "demo" not in getattr(item, "fixturenames", ()))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and the packages they import stay: to look through them again and again
+    for what may go takes a twentieth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,14 +68,14 @@ def bucket(s3_server: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         del s3_server.objects[key]
 
 
-@pytest.fixture(params=["folder", "bucket"])
-def declared_place(request: pytest.FixtureRequest) -> Callable[[str], dict[str, str]]:
-    """What corpus.yaml says of its workspace, by a name for it: nothing, or that it is in a
-    bucket."""
-    if request.param == "folder":
-        return lambda name: {}
-    url = request.getfixturevalue("bucket")
-    return lambda name: {"workspace": f"{url}/{name}"}
+@pytest.fixture(params=places)
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where `write_corpus` declares workspaces to be, one of `places`."""
+    from small_corpus import PLACE
+
+    if request.param == BUCKET:
+        monkeypatch.setenv(PLACE, request.getfixturevalue("bucket"))
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,8 @@ STEMMERS = {
 
 MOST_FORMS = 40
 """Of a stem, the most frequent; more would be names and mistakes."""
+MOST_COUNTED = 2048
+"""Chunks whose words are kept, about 10 kB each: many questions find the same ones."""
 
 
 class Bm25Settings(BaseModel):
@@ -56,6 +58,13 @@ class Bm25Settings(BaseModel):
     language: str | None = None
     k1: float = Field(default=1.2, ge=0, le=10)
     b: float = Field(default=0.75, ge=0, le=1)
+
+
+@lru_cache(maxsize=MOST_COUNTED)
+def _counted(text: str) -> tuple[int, Mapping[str, int]]:
+    """How many words a chunk has, and how often each."""
+    words = words_of(text)
+    return len(words), dict(Counter(words))
 
 
 @dataclass(frozen=True)
@@ -92,15 +101,15 @@ class Bm25Query:
 
     def score(self, text: str) -> float:
         """The BM25 score of a chunk, from what is embedded of it."""
-        words = words_of(text)
-        found = Counter(word for word in words if word in self._term_of)
+        words, counts = _counted(text)
+        found = counts.keys() & self._term_of.keys()
         if not found:
             return 0.0
         often = Counter[int]()
-        for word, count in found.items():
-            often[self._term_of[word]] += count
+        for word in found:
+            often[self._term_of[word]] += counts[word]
         k1, b = self.settings.k1, self.settings.b
-        length = k1 * (1 - b + b * len(words) / max(self.words_per_chunk, 1e-9))
+        length = k1 * (1 - b + b * words / max(self.words_per_chunk, 1e-9))
         return fsum(
             self.terms[term].idf * count * (k1 + 1) / (count + length)
             for term, count in often.items()

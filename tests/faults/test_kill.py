@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import time
+from math import ceil
 
 import pytest
 import yaml
@@ -14,12 +15,12 @@ from small_corpus import write_corpus, write_document
 
 SEED = int(os.environ.get("FAULTS_SEED") or random.randrange(1_000_000))
 """Printed by each test: `FAULTS_SEED` repeats what it did, as far as times can be repeated."""
-KILLS = int(os.environ.get("FAULTS", "150"))
+KILLS = int(os.environ.get("FAULTS", "168"))
 """So many runs of the stages are killed; `FAULTS=2000` for a longer look."""
 KILLS_A_ROUND = 30
 KILLS_OF_THE_COMMAND = 3
-KILLS_OF_A_STEP = 6
-KILLS_OF_STEPS = 44
+KILLS_OF_A_STEP = 7
+KILLS_OF_STEPS = 26
 """At least: a step that goes on where a killed one stopped may end before its next moment."""
 MOMENT = 1_700_000_000
 
@@ -238,6 +239,7 @@ def test_the_command_killed_again_and_again_ends_as_if_nothing_had_happened(
         kills = 0
         while kills < KILLS_OF_STEPS:
             killed.from_the_start()
-            kills += killed.kill_steps(KILLS_OF_A_STEP, moments)
+            times = ceil(2 * (KILLS_OF_STEPS - kills) / len(killed.steps))  # half may end before
+            kills += killed.kill_steps(min(times, KILLS_OF_A_STEP), moments)
             print(f"{kills} steps were killed")
         assert "Nothing changed" in runs.run().output

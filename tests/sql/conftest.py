@@ -477,7 +477,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return workspace
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows(filled: Workspace) -> Iterator[Callable[[str], list[dict[str, object]]]]:
     """Run a query on the filled database; one dict a row."""
     with duckdb.connect(filled.eval_database, read_only=True) as connection:

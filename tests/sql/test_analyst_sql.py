@@ -7,6 +7,8 @@ import duckdb
 import polars as pl
 import pytest
 
+from chunking_assets.live_index.strategy_cost import StrategyCost, strategy_costs_frame
+from chunking_assets.prices import Money
 from evals.database import publish, table_columns, table_comment, table_names, view_names
 from evals.ragas_scores.metrics.registry import METRICS
 
@@ -17,7 +19,7 @@ GUIDE_SQL = re.findall(r"```sql\n(.*?)```", GUIDE, re.DOTALL)
 GUIDE_PYTHON = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
-@pytest.fixture(params=["empty", "filled"])
+@pytest.fixture(params=["empty", "filled"], scope="module")
 def database(request):
     """Both states of the published file: a new project, and one in use."""
     workspace = request.getfixturevalue(request.param)
@@ -55,8 +57,9 @@ def test_columns_read_from_the_text_are_those_of_the_database(database, name):
 
 @pytest.mark.parametrize("name", table_names() + view_names())
 def test_no_column_needs_quotes(database, name):
-    for column in database.table(name).columns:
-        database.execute(f"select t.{column}, {column} from {name} as t order by {column}")
+    columns = database.table(name).columns
+    selected = ", ".join(f"t.{column}, {column}" for column in columns)
+    database.execute(f"select {selected} from {name} as t order by {', '.join(columns)}")
 
 
 @pytest.mark.parametrize("name", view_names())
@@ -135,6 +138,24 @@ def test_leaderboard_shows_bounds_and_never_a_zero_for_a_missing_judgement(rows)
 def test_leaderboard_marks_scores_of_settings_that_changed(rows):
     board = rows("select strategy, scores_are_current from leaderboard order by strategy")
     assert [row["scores_are_current"] for row in board] == [False, None, True]
+
+
+def test_leaderboard_shows_what_a_strategy_costs_and_nothing_for_what_is_not_known(
+    workspace, strategies
+):
+    costs = strategy_costs_frame(
+        [
+            StrategyCost("small", "i", "m", 3, 90, 10, Money(0.5, "EUR"), Money(0.1, "USD")),
+            StrategyCost("large", "i", "m", 3, 90, 10, None, None),
+        ]
+    )
+    file = publish(workspace, {"strategies": strategies, "strategy_costs": costs}).path
+    columns = "reindex_cost, reindex_currency, storage_cost_per_month, storage_currency"
+    with duckdb.connect(file, read_only=True) as connection:
+        rows = connection.execute(f"select strategy, {columns} from leaderboard").fetchall()
+    board = {strategy: shown for strategy, *shown in rows}
+    assert board["small"] == [0.5, "EUR", 0.1, "USD"]
+    assert board["large"] == board["never-run"] == [None] * 4
 
 
 def test_question_matrix_shows_what_was_not_scored_as_missing(rows):
@@ -329,6 +350,7 @@ def test_health_names_what_is_wrong_how_much_and_the_cure(rows):
     assert found["chunks", "are over the budget of their version"] == (1, 4)
     assert found["chunks", "repeat the text of another one of their version and size"] == (1, 4)
     assert found["index_versions", "lack a document that has a text"] == (2, 4)
+    assert found["index_versions", "hold chunks longer than the model reads at once"] == (1, 4)
     assert found["scores", "are missing for an active question"] == (2, 6)
     assert found["scores", "are of settings that a strategy no longer has"] == (1, 2)
     assert found["scores", "show a chunk that has been replaced since"] == (1, 4)
