@@ -80,7 +80,7 @@ test: $(INSTALLED)     ## linters, type checker and every test
 	@$(MAKE) --no-print-directory --jobs=2 lint pytest
 
 pytest: $(INSTALLED)
-	@$(RUN) pytest -n 2
+	@$(RUN) pytest -n 3
 
 test-bucket: $(INSTALLED) ## the tests of changes, faults and the live index, each in a folder and in a bucket
 	@CORPUS_TEST_EVERYWHERE=1 $(RUN) pytest -n 2 tests/lifecycle tests/faults tests/live_index tests/chunk_embeddings tests/dagster

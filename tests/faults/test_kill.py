@@ -15,12 +15,12 @@ from small_corpus import write_corpus, write_document
 
 SEED = int(os.environ.get("FAULTS_SEED") or random.randrange(1_000_000))
 """Printed by each test: `FAULTS_SEED` repeats what it did, as far as times can be repeated."""
-KILLS = int(os.environ.get("FAULTS", "168"))
+KILLS = int(os.environ.get("FAULTS", "182"))
 """So many runs of the stages are killed; `FAULTS=2000` for a longer look."""
 KILLS_A_ROUND = 30
 KILLS_OF_THE_COMMAND = 3
 KILLS_OF_A_STEP = 7
-KILLS_OF_STEPS = 26
+KILLS_OF_STEPS = 12
 """At least: a step that goes on where a killed one stopped may end before its next moment."""
 MOMENT = 1_700_000_000
 
