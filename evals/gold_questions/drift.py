@@ -26,7 +26,9 @@ SHOWN_CHARS = 1200
 
 _KEPT_WORDS = 8
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_WORD = regex.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+_SEPARATORS = r"\x1c-\x1f"
+"""White space to `str.strip` and `re`, and not to `regex`."""
+_WORD = regex.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s{_SEPARATORS}]")
 _WHITE_SPACE = re.compile(r"\s+")
 
 

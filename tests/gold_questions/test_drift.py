@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evals.gold_questions.drift import (
@@ -66,6 +66,7 @@ def test_the_text_around_a_quote_is_bounded_and_of_whole_words():
     assert set(passage.split()) == {"before", "QUOTE", "behind"}
 
 
+@example("\x1f", "\x1f")
 @given(st.text(max_size=200), st.text(max_size=60))
 def test_any_text_can_be_compared_with_any_passage(text, passage):
     diff = Words(text).diff(passage)
