@@ -3,7 +3,9 @@
 import json
 import pickle
 import sys
+from types import SimpleNamespace
 
+import dagster as dg
 import duckdb
 import pytest
 from dagster._serdes import serialize_value
@@ -13,7 +15,7 @@ from chunking_assets.live_index.__main__ import main as live_index
 from chunking_assets.live_index.promotion import live
 from chunking_assets.storage import Conflict, StorageUnavailable
 from chunking_assets.workspace import Workspace
-from dagster_defs.cells import CONFLICTS, Built, attempt_each, attempt_together
+from dagster_defs.cells import CONFLICTS, Built, attempt_each, attempt_together, report
 
 ONE_VERSION = {
     "chunkers": {"recursive-20@1": {"kind": "recursive", "max_tokens": 20}},
@@ -165,6 +167,20 @@ def test_a_bucket_that_is_away_for_a_moment_fails_no_run(
     s3_server.before = be_away
     assert all(run.success for run in corpus.run(asset, *due))
     assert away == []
+
+
+def test_what_failed_besides_is_said_before_the_step_is_tried_again(monkeypatch):
+    # Its own module: others may have been loaded for a corpus of a test.
+    monkeypatch.setitem(report.__globals__, "_compared", lambda context, built: built)
+    logged = []
+    context = SimpleNamespace(
+        log=SimpleNamespace(error=logged.append, warning=logged.append),
+        op_execution_context=SimpleNamespace(retry_number=0),
+    )
+    failed = {"a": ValueError("broken for good"), "b": StorageUnavailable("away")}
+    with pytest.raises(dg.RetryRequested):
+        list(report(context, failed))
+    assert "a: broken for good" in logged
 
 
 def test_a_bucket_that_stays_away_fails_a_run_that_says_so(impatient, corpus, s3_server, bucket):
