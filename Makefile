@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 RUN := $(BIN)/python -m
+FOLDER = $(or $(DATA),$(error which folder? make $@ DATA=folder))
 
 export PYTHONUNBUFFERED := 1
 export DAGSTER_DISABLE_TELEMETRY := yes
@@ -96,10 +97,10 @@ format: $(INSTALLED)   ## format the code
 	@$(RUN) ruff check --fix .
 
 bench: $(INSTALLED)    ## the public chunking benchmark: make bench DATA=../shared/data/chunking_eval
-	@$(RUN) benchmarks.chunking "$(DATA)"
+	@$(RUN) benchmarks.chunking "$(FOLDER)"
 
 bench-retrieval: $(INSTALLED) ## our retrieval profiles on the public benchmark: make bench-retrieval DATA=...
-	@$(RUN) benchmarks.retrieval "$(DATA)"
+	@$(RUN) benchmarks.retrieval "$(FOLDER)"
 
 bench-languages: $(INSTALLED) ## recall on the sample corpus by the language of the question
 	@$(RUN) benchmarks.question_languages
@@ -108,13 +109,13 @@ bench-search: $(INSTALLED) ## what a question costs beside a bare LanceDB query,
 	@$(RUN) benchmarks.search
 
 bench-chunkers: $(INSTALLED) ## how fast chunkers are, other libraries' beside them: make bench-chunkers DATA=...
-	@$(RUN) benchmarks.chunkers "$(DATA)"
+	@$(RUN) benchmarks.chunkers "$(FOLDER)"
 
 bench-embedding: $(INSTALLED) ## embedding beside the bare runtime, and the vector cache: make bench-embedding DATA=...
-	@$(RUN) benchmarks.embedding "$(DATA)"
+	@$(RUN) benchmarks.embedding "$(FOLDER)"
 
 bench-parsing: $(INSTALLED) ## how fast files are parsed and what is found, markitdown beside: make bench-parsing DATA=folder
-	@$(RUN) benchmarks.parsing "$(DATA)"
+	@$(RUN) benchmarks.parsing "$(FOLDER)"
 
 bench-lifecycle: $(INSTALLED) ## what a change costs and how that grows, LlamaIndex's ingestion beside: [DOCUMENTS=100000]
 	@$(RUN) benchmarks.lifecycle --command $(if $(DOCUMENTS),--documents "$(DOCUMENTS)")

@@ -92,6 +92,18 @@ class Seconds:
         self.by_stage[name] = self.by_stage.get(name, 0) + time.monotonic() - started
 
 
+def public_benchmark(folder: str) -> Path:
+    """The folder named on a command line, if it has the layout told above.
+
+    Raises:
+        ArgumentTypeError: it has another.
+    """
+    found = Path(folder)
+    if not (found / "questions_df.csv").is_file():
+        raise argparse.ArgumentTypeError(f"{found} has no questions_df.csv")
+    return found
+
+
 def read_questions(folder: Path) -> list[Question]:
     """The benchmark's questions, offsets as code points of the corpus files."""
     rows = pl.read_csv(folder / "questions_df.csv").iter_rows(named=True)
@@ -215,7 +227,7 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chunking", description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=public_benchmark)
     parser.add_argument("--workspace", type=Path, default=Path(".corpus/benchmarks/chunking"))
     parser.add_argument("--chunker", action="append", default=[], help="only this one; repeatable")
     parser.add_argument("--limit", type=int, help="only the first questions, for a quick look")
@@ -226,9 +238,6 @@ def main() -> int:
         help="touching: as the published tool counts",
     )
     arguments = parser.parse_args()
-    if not (arguments.folder / "questions_df.csv").is_file():
-        print(f"error: {arguments.folder} has no questions_df.csv", file=sys.stderr)
-        return 1
     console, seconds = Console(), Seconds()
     console.width = max(console.width, LEAST_WIDTH)
     try:

@@ -29,6 +29,7 @@ from benchmarks.chunking import (
     Run,
     Seconds,
     interval,
+    public_benchmark,
     read_questions,
 )
 from chunking_assets import config as configuration
@@ -229,13 +230,10 @@ def _profile(base: dict[str, Any], **steps: Any) -> RetrievalProfile:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=public_benchmark)
     parser.add_argument("--workspace", type=Path, default=Path(".corpus/benchmarks/retrieval"))
     parser.add_argument("--tune", action="store_true", help="the grid, on the first half only")
     arguments = parser.parse_args()
-    if not (arguments.folder / "questions_df.csv").is_file():
-        print(f"error: {arguments.folder} has no questions_df.csv", file=sys.stderr)
-        return 1
     console = Console()
     console.width = max(console.width, WIDTH)
     questions = read_questions(arguments.folder)

@@ -53,5 +53,6 @@ def test_the_benchmark_runs_the_products_own_stages(
 
 def test_a_folder_of_another_layout_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["chunking", str(tmp_path)])
-    assert chunking.main() == 1
+    with pytest.raises(SystemExit, match="2"):
+        chunking.main()
     assert f"{tmp_path} has no questions_df.csv" in capsys.readouterr().err

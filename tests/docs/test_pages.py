@@ -74,7 +74,8 @@ def test_a_module_that_is_named_can_be_run(page, module):
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 @pytest.mark.parametrize(("page", "target"), named(r"(?:`|\n)make ([a-z-]+)"))
 def test_a_make_target_that_is_named_exists(page, target):
-    dry_run = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
+    command = ["make", "-n", target, "DATA=folder"]
+    dry_run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert dry_run.returncode == 0, dry_run.stderr
 
 
