@@ -10,7 +10,6 @@ index of made-up chunks takes on disk.
 """
 
 import argparse
-import csv
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.search import INDEX, Corpus, build, closest
+from benchmarks.chunking import public_benchmark, read_questions
+from benchmarks.search import INDEX, INT8, Corpus, build, closest
+from chunking_assets.chunk_embeddings.int8 import as_int8
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.chunk_sets.chunking import chunk
 from chunking_assets.chunk_sets.recursive import RecursiveChunker
@@ -109,11 +110,10 @@ def kept_when_smaller(passages: np.ndarray, questions: np.ndarray) -> dict[str, 
         return np.argsort(-(asked @ units.T), axis=1, kind="stable")[:, :NEAREST]
 
     exact = nearest(passages, questions)
-    scale = np.abs(passages).max(axis=1, keepdims=True) / 127
     half = passages.shape[1] // 2
     smaller = {
         "float16": nearest(passages.astype(np.float16).astype(np.float32), questions),
-        "int8": nearest(np.round(passages / scale) * scale, questions),
+        "int8": nearest(as_int8(passages).astype(np.float32), questions),
         f"{half} dimensions": nearest(passages[:, :half], questions[:, :half]),
     }
     return {
@@ -125,7 +125,7 @@ def kept_when_smaller(passages: np.ndarray, questions: np.ndarray) -> dict[str, 
 def as_stored(size: int = STORED) -> Iterator[str]:
     """What indexes of the same made-up chunks take, and how many of the nearest chunks stay."""
     corpus, exact = Corpus(size), None
-    for name in (INDEX, f"{INDEX}+float16"):
+    for name in (INDEX, f"{INDEX}+float16", INT8):
         with TemporaryDirectory() as folder:
             workspace = Workspace(Path(folder))
             build(workspace, corpus, name)
@@ -136,14 +136,9 @@ def as_stored(size: int = STORED) -> Iterator[str]:
             yield f"{name}: {index.disk_bytes() / size:,.0f} bytes a chunk, {kept:.2%} stay"
 
 
-def questions_of(folder: Path) -> list[str]:
-    with (folder / "questions_df.csv").open(encoding="utf-8", newline="") as file:
-        return [row["question"] for row in csv.DictReader(file)]
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.embedding", description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=public_benchmark)
     parser.add_argument("--models", type=Path, default=Path(".corpus/models"))
     options = parser.parse_args()
     texts = texts_of(options.folder, options.models)
@@ -162,7 +157,7 @@ def main() -> int:
     print(f"tokens a second: {n_tokens / np.median(spent[:, 0, 0]):,.0f}")
     stored, looked_up = cache_seconds(CACHED)
     print(f"vector cache, {CACHED:,} keys: found in {looked_up:.2f} CPU s, stored in {stored:.2f}")
-    asked = embedder.embed_queries(questions_of(options.folder))
+    asked = embedder.embed_queries([q.text for q in read_questions(options.folder)])
     kept = kept_when_smaller(embedder.embed_passages(texts), asked)
     shown = ", ".join(f"{name} {share:.2%}" for name, share in kept.items())
     print(f"of the {NEAREST} nearest of {len(texts)} chunks stay, {len(asked)} questions: {shown}")

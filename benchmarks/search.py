@@ -6,7 +6,8 @@ machine: a hybrid question through the reader to a bare hybrid query, exact vect
 at growing sizes (where that pays is `ann.ANN_FROM`), and how much of the exact result that finds.
 Some documents are said to be in other languages, so few that a profile with `other_languages` has
 to ask for them at nearly every question: what that costs at most. `--precision float16` asks the
-same of vectors stored so. `--parents` puts parents of ten chunks in the table, and trims them.
+same of vectors stored so; those stored as int8, which need no index, stand beside them. `--parents`
+puts parents of ten chunks in the table, and trims them.
 """
 
 import argparse
@@ -36,6 +37,7 @@ CHUNKS_PER_DOCUMENT = 50
 SIZES = (5_000, 20_000, 50_000, 100_000)
 QUESTIONS, CLOSEST = 200, 10
 INDEX = "made-up-100@1+made-up"
+INT8 = f"{INDEX}+int8"
 LANGUAGES = ("pt", "fr", *["en"] * 18)
 """Of every twenty documents, in turn."""
 CHILDREN = 10
@@ -183,6 +185,14 @@ def closest(arms: SearchArms, queries: np.ndarray) -> list[set[str]]:
     return [{hit.chunk_id for hit in found} for found in hits]
 
 
+def _nearest(arms: SearchArms, corpus: Corpus, number: int) -> object:
+    return arms.vector(Question(corpus.queries[number], None), 100)
+
+
+def _recall(found: Sequence[set[str]], exact: Sequence[set[str]]) -> float:
+    return float(np.mean([len(a & b) / len(b) for a, b in zip(found, exact, strict=True)]))
+
+
 def bare_hybrid(table: Any, corpus: Corpus) -> Callable[[int], object]:
     """LanceDB's own hybrid search, as its documentation has it: ten rows, its default reranker."""
     from lancedb.rerankers import RRFReranker
@@ -202,6 +212,8 @@ def measure(size: int, name: str, *, whole: bool, parents: bool) -> None:
     with TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder))
         build(workspace, corpus, name)
+        build(workspace, corpus, INT8)
+        int8_arms = SearchArms(LanceIndex(workspace, INT8).open_served())
         table = LanceIndex(workspace, name).open_served()
         exact_arms = SearchArms(table)
         exact = closest(exact_arms, corpus.queries)
@@ -209,21 +221,18 @@ def measure(size: int, name: str, *, whole: bool, parents: bool) -> None:
         started = time.process_time()
         ann.create_ann_index(newest, 1)
         building = time.process_time() - started
-        arms = SearchArms(newest)
-        recall = np.mean(
-            [len(a & b) / len(a) for a, b in zip(exact, closest(arms, corpus.queries), strict=True)]
-        )
-        of_exact, of_ann = milliseconds(
-            [
-                lambda n: exact_arms.vector(Question(corpus.queries[n], None), 100),
-                lambda n: arms.vector(Question(corpus.queries[n], None), 100),
-            ]
-        )
+        every = exact_arms, SearchArms(newest), int8_arms
+        of_exact, of_ann, of_int8 = milliseconds([partial(_nearest, a, corpus) for a in every])
+        found, found_int8 = (closest(arms, corpus.queries) for arms in every[1:])
         print(
             f"{size:>8,} chunks: exact / ANN "
             f"median {np.median(of_exact) / np.median(of_ann):.2f}, "
-            f"p95 {_p95(of_exact) / _p95(of_ann):.2f}; ANN recall@{CLOSEST} {recall:.4f}; "
-            f"built in {building:.0f} CPU seconds (exact {np.median(of_exact):.1f} ms)"
+            f"p95 {_p95(of_exact) / _p95(of_ann):.2f}; ANN recall@{CLOSEST} "
+            f"{_recall(found, exact):.4f}; "
+            f"built in {building:.0f} CPU seconds (exact {np.median(of_exact):.1f} ms)\n"
+            f"{'int8 / ANN':>24} median {np.median(of_int8) / np.median(of_ann):.2f}, "
+            f"p95 {_p95(of_int8) / _p95(of_ann):.2f}; "
+            f"recall@{CLOSEST} {_recall(found_int8, exact):.4f}"
         )
         if whole:
             newest.tags.update("served", newest.version)
@@ -234,12 +243,15 @@ def _measure_reader(workspace: Workspace, table: Any, corpus: Corpus, name: str)
     vectors = dict(zip(corpus.questions, corpus.queries, strict=True))
     profiles = {n: p for n, p in PROFILES.items() if corpus.parents or p.trim is None}
     readers = [Reader(workspace, name, p, lambda: Given(vectors)) for p in profiles.values()]
+    readers.append(Reader(workspace, INT8, PROFILES["hybrid"], lambda: Given(vectors)))
     ways = [partial(_ask, reader, corpus) for reader in readers]
     bare, *ours = milliseconds([bare_hybrid(table, corpus), *ways])
     print(f"bare LanceDB hybrid query: median {np.median(bare):.1f} ms, p95 {_p95(bare):.1f} ms")
-    for profile, spent in zip(profiles, ours, strict=True):
+    for profile, spent in zip(
+        [*(f"{p}, ANN" for p in profiles), "hybrid, int8"], ours, strict=True
+    ):
         print(
-            f"{profile}, ANN: {np.median(spent) / np.median(bare):.2f} of its median, "
+            f"{profile}: {np.median(spent) / np.median(bare):.2f} of its median, "
             f"{_p95(spent) / _p95(bare):.2f} of its p95 ({_p95(spent):.1f} ms)"
         )
 

@@ -14,6 +14,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from chunking_assets.chunk_embeddings.ann import create_ann_index
+from chunking_assets.chunk_embeddings.int8 import column_as_int8, holds_int8
 from chunking_assets.chunk_embeddings.publications import (
     KEEP_SUPERSEDED,
     PUBLICATIONS,
@@ -641,7 +642,7 @@ class LanceIndex:
 
         if self._dimensions is None:
             raise self._missing()
-        number = {"float32": pa.float32(), "float16": pa.float16()}
+        number = {"float32": pa.float32(), "float16": pa.float16(), "int8": pa.int8()}
         kept = number[precision_of(self._index_version)]
         return pa.schema(
             [
@@ -671,6 +672,9 @@ class LanceIndex:
 
         schema = self._schema()
         facts_and_vector = pa.schema([field for field in schema if field.name != CHECK])
+        if pa.types.is_int8(schema.field(VECTOR).type.value_type):
+            at = rows.schema.get_field_index(VECTOR)
+            rows = rows.set_column(at, VECTOR, column_as_int8(rows[VECTOR]))
         stored = rows.select(facts_and_vector.names).cast(facts_and_vector)
         facts = stored.drop_columns([VECTOR]).to_pylist()
         _check_scope(facts, shard, doc_ids)
@@ -751,7 +755,8 @@ def _create_missing_indexes(table: Any) -> None:
     )
     for column in _missing_indexes(table):
         table.create_index(column, config=full_text if column == TEXT else BTree())
-    create_ann_index(table)
+    if not holds_int8(table):
+        create_ann_index(table)
 
 
 def _missing_indexes(table: Any) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Literal, cast
 from chunking_assets.chunk_sets.version import ChunkerVersion
 from chunking_assets.embedding_models.model import EmbeddingModel
 
-Precision = Literal["float32", "float16"]
+Precision = Literal["float32", "float16", "int8"]
 FULL: Precision = "float32"
 
 
@@ -25,8 +25,8 @@ class IndexVersion:
 
     @property
     def name(self) -> str:
-        """As it is written everywhere: `recursive-400@1+e5-small`, and `+float16` after it where
-        vectors are stored so."""
+        """As it is written everywhere: `recursive-400@1+e5-small`, and `+float16` or `+int8`
+        after it where vectors are stored so."""
         parts = [self.chunker_version.name, self.model_name]
         return "+".join(parts if self.precision == FULL else [*parts, self.precision])
 

@@ -1,20 +1,23 @@
 """The search arms: nearest vectors, and full text, over one LanceDB table.
 
 The vector arm reads every vector (exact) until an ANN index exists, whose candidates are ranked by
-their exact cosines. The full-text arm finds candidates in prefix and text; `bm25.py` scores them.
-Both return hits in descending order of their own score, equal ones in text order: the order rows
-happen to be stored in, which depends on the history of edits, decides nothing.
+their exact cosines; 8-bit integers are compared in memory, all of them (`int8.py`). The full-text
+arm finds candidates in prefix and text; `bm25.py` scores them. Both return hits in descending order
+of their own score, equal ones in text order: the order rows happen to be stored in, which depends
+on the history of edits, decides nothing.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from operator import attrgetter
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from chunking_assets.chunk_embeddings.ann import EVERY_GRAPH, has_ann_index
+from chunking_assets.chunk_embeddings.int8 import Int8Vectors, holds_int8
 from chunking_assets.chunk_embeddings.lance_index import sql_literal
 from chunking_assets.retrieval.bm25 import Bm25Query
 from chunking_assets.retrieval.expand import Place
@@ -72,9 +75,13 @@ class SearchArms:
             self._where = "searched" if table.count_rows("NOT searched") else None
             self._has_levels = table.count_rows("level > 0") > 0
             self._ann = has_ann_index(table)
+        self._in_memory: Int8Vectors | None = None
+        self._is_int8, self._reading = holds_int8(table), Lock()
 
     def vector(self, question: Question, limit: int) -> list[Hit]:
         """The `limit` chunks with the highest cosine to the question."""
+        if self._is_int8:
+            return best_of(self._hits(self._nearest(question, limit + 1), question), limit)
         search = self._table.search(question.query, vector_column_name=VECTOR_COLUMN)
         search = self._searched(search.distance_type("cosine"), question)
         if self._ann:
@@ -82,6 +89,18 @@ class SearchArms:
             search = search.nprobes(EVERY_GRAPH).ef(kept).refine_factor(ANN_REFINE)
         rows = self._found(search.limit(limit + 1).select([*self._read(question), "_distance"]))
         return best_of(self._hits(rows, question), limit)
+
+    def _nearest(self, question: Question, limit: int) -> Any:
+        among = None
+        if question.where is not None:
+            allowed = self._searched(self._table.search(), question).select(["_rowid"])
+            among = self._found(allowed.with_row_id(True).limit(None))["_rowid"].to_numpy()
+        with self._reading, asking_bucket(f"table {self._table.name}"):
+            if self._in_memory is None:
+                self._in_memory = Int8Vectors(self._table)
+        assert question.query is not None
+        nearest = self._in_memory.nearest(question.query, limit, among)
+        return self._found(self._table.take_row_ids(nearest.tolist()).select(self._read(question)))
 
     def bm25(self, question: Question, limit: int) -> list[Hit]:
         """The `limit` chunks that the full-text index ranks first, by their BM25 score."""
@@ -126,8 +145,7 @@ class SearchArms:
             flat = rows[VECTOR_COLUMN].combine_chunks().flatten().to_numpy()
             vectors = flat.reshape(rows.num_rows, -1)
             if vectors.dtype != np.float32:  # rounded, so not quite of unit length
-                vectors = vectors.astype(np.float32)
-                vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+                vectors = _unit(vectors.astype(np.float32))
             cosines = [round(c, COSINE_DECIMALS) for c in (vectors @ question.query).tolist()]
             question.vectors |= zip(rows["chunk_id"].to_pylist(), vectors, strict=True)
         bm25: Sequence[float | None] = [None] * rows.num_rows
@@ -231,6 +249,14 @@ def best_of(hits: Sequence[Hit], limit: int, scores: Sequence[float] | None = No
         beyond = ordered[limit][0]
         ordered = [pair for pair in ordered if pair[0] > beyond] or ordered[:limit]
     return [hit for _, hit in ordered]
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """Of length 1; what damage left without a direction as zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    usable = np.isfinite(lengths) & (lengths > 0)
+    unit: np.ndarray = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=usable)
+    return unit
 
 
 def _listed(values: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ comment on column declared_indexes.chunker_version is 'How documents are cut: ch
 comment on column declared_indexes.chunker_kind is 'The chunking method behind the chunker version.';
 comment on column declared_indexes.embedding_model is 'Name of the embedding model in corpus.yaml.';
 comment on column declared_indexes.model_kind is 'The embedder behind that name.';
-comment on column declared_indexes.precision is 'What a number of a vector is stored as: float32 or float16.';
+comment on column declared_indexes.precision is 'What a number of a vector is stored as: float32, float16 or int8.';
 comment on column declared_indexes.dimensions is 'Numbers in a vector, as stored; NULL if nothing is stored yet.';
 comment on column declared_indexes.revision is 'Which weights the model had when it was first used; NULL if it never was.';
 comment on column declared_indexes.fingerprint is 'Digest of the model as it runs: equal fingerprint, equal vectors. NULL if it was never used.';

@@ -62,7 +62,7 @@ comment on column index_versions.chunker_version is 'How documents are cut.';
 comment on column index_versions.chunker_kind is 'The chunking method behind the chunker version.';
 comment on column index_versions.embedding_model is 'The embedding model.';
 comment on column index_versions.model_kind is 'The embedder behind its name.';
-comment on column index_versions.precision is 'What a number of a vector is stored as: float32 or float16; NULL if it is not declared any more.';
+comment on column index_versions.precision is 'What a number of a vector is stored as: float32, float16 or int8; NULL if it is not declared any more.';
 comment on column index_versions.dimensions is 'Numbers in a vector; NULL if nothing is stored yet.';
 comment on column index_versions.revision is 'Which weights the model had when it was first used; NULL if it never was.';
 comment on column index_versions.fingerprint is 'Digest of the model as it runs: equal fingerprint, equal vectors.';

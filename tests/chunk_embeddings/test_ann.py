@@ -1,45 +1,16 @@
 """The ANN index: where it is built, what it finds, and that it holds every row that is served."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from made_up_rows import DIMENSIONS, made_up_rows
 
 from chunking_assets.chunk_embeddings import ann
 from chunking_assets.chunk_embeddings.lance_index import LanceIndex
 from chunking_assets.retrieval.search import Question, SearchArms
 from chunking_assets.workspace import Workspace
 
-DIMENSIONS, SIZE = 16, 600
+SIZE = 600
 INDEX = "recursive-20@1+hash"
-
-
-def rows(vectors, first=0, parents=0):
-    """A chunk a vector, and so many that are only read."""
-    size = len(vectors)
-    total = size + parents
-    flat = np.concatenate([vectors, np.zeros((parents, DIMENSIONS), np.float32)]).reshape(-1)
-    mask = pa.array([False] * size + [True] * parents)
-    texts = [f"word{first + n}" for n in range(total)]
-    return pa.table(
-        {
-            "chunk_id": [f"{first + n:05}" for n in range(total)],
-            "shard": ["docs"] * total,
-            "doc_id": [f"docs/{first}.md"] * total,
-            "ordinal": range(total),
-            "start": range(total),
-            "end": range(1, total + 1),
-            "prefix": [""] * total,
-            "text": texts,
-            "embed_text": texts,
-            "heading_path": pa.array([[]] * total, pa.list_(pa.string())),
-            "level": [0] * size + [1] * parents,
-            "parent_id": pa.nulls(total, pa.string()),
-            "searched": [True] * size + [False] * parents,
-            "n_tokens": [1] * total,
-            "vec_key": texts,
-            "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat), DIMENSIONS, mask=mask),
-        }
-    )
 
 
 @pytest.fixture
@@ -58,7 +29,7 @@ def rounding(index):
 
 
 def test_a_small_table_is_searched_exactly(index, vectors):
-    index.replace_documents(rows(vectors), "docs")
+    index.replace_documents(made_up_rows(vectors), "docs")
     index.publish()
     assert not ann.has_ann_index(index.open_served())
 
@@ -66,9 +37,9 @@ def test_a_small_table_is_searched_exactly(index, vectors):
 @pytest.mark.parametrize("parents", [0, 50])
 def test_a_large_one_is_indexed_and_stays_so_as_it_grows(index, vectors, monkeypatch, parents):
     monkeypatch.setattr(ann, "ANN_FROM", 500)
-    index.replace_documents(rows(vectors[:550], parents=parents), "docs")
+    index.replace_documents(made_up_rows(vectors[:550], parents=parents), "docs")
     index.publish()
-    later = rows(vectors[550:], first=1000)
+    later = made_up_rows(vectors[550:], first=1000)
     index.replace_documents(later, "docs", [later["doc_id"][0].as_py()])
     index.publish()
     assert index.unindexed_rows() == 0
@@ -91,7 +62,9 @@ def test_a_table_that_outgrows_its_graphs_gets_more_and_all_of_them_are_asked(
 
     made = []
     for first, last in ((0, 140), (140, 160), (160, 400), (400, SIZE)):
-        index.replace_documents(rows(vectors[first:last], first), "docs", [f"docs/{first}.md"])
+        index.replace_documents(
+            made_up_rows(vectors[first:last], first), "docs", [f"docs/{first}.md"]
+        )
         index.publish()
         made += names()
     assert made == ["vector_idx", "vector_in_2_graphs", "vector_in_2_graphs", "vector_in_4_graphs"]
@@ -104,8 +77,8 @@ def test_a_table_that_outgrows_its_graphs_gets_more_and_all_of_them_are_asked(
 
 def test_filters_hold_before_the_nearest_are_taken(index, vectors, monkeypatch):
     monkeypatch.setattr(ann, "ANN_FROM", 500)
-    index.replace_documents(rows(vectors[:590]), "docs", ["docs/0.md"])
-    index.replace_documents(rows(vectors[590:], first=1000), "docs", ["docs/1000.md"])
+    index.replace_documents(made_up_rows(vectors[:590]), "docs", ["docs/0.md"])
+    index.replace_documents(made_up_rows(vectors[590:], first=1000), "docs", ["docs/1000.md"])
     index.publish()
     question = Question(vectors[0], None, "doc_id IN ('docs/1000.md')")
     assert len(SearchArms(index.open_served()).vector(question, 10)) == 10

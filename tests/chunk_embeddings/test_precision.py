@@ -1,4 +1,4 @@
-"""Vectors stored as float16: an index of its own, from the same cache, checked and searched alike."""
+"""Vectors stored smaller: an index of its own, from the same cache, checked and searched alike."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,15 @@ from chunking_assets.live_index.promotion import promote
 from chunking_assets.live_index.serve import open_live
 from chunking_assets.retrieval.open import open_strategy
 
-WHOLE, HALF = "recursive-20@1+hash", "recursive-20@1+hash+float16"
+WHOLE = "recursive-20@1+hash"
+SMALLER = {"half": f"{WHOLE}+float16", "quarter": f"{WHOLE}+int8"}
+ROUNDING = {"half": 5e-4, "quarter": 1e-2}
 OF_INDEX = {"chunker": "recursive-20@1", "model": "hash", "profile": "vector"}
-STRATEGIES = {"whole": OF_INDEX, "half": {**OF_INDEX, "precision": "float16"}}
+STRATEGIES = {
+    "whole": OF_INDEX,
+    "half": {**OF_INDEX, "precision": "float16"},
+    "quarter": {**OF_INDEX, "precision": "int8"},
+}
 DOCUMENTS = {
     f"{n}.md": f"Refunds of kind {n} take {n} days. Fees of kind {n} are {n} percent."
     for n in range(1, 9)
@@ -30,12 +36,17 @@ def corpus(tmp_path):
     return corpus
 
 
-def index_of(corpus):
-    return corpus.config.index_versions[HALF]
+@pytest.fixture(params=SMALLER)
+def smaller(request):
+    return request.param
 
 
-def repair(corpus):
-    index = index_of(corpus)
+def index_of(corpus, name):
+    return corpus.config.index_versions[SMALLER[name]]
+
+
+def repair(corpus, name):
+    index = index_of(corpus, name)
     return update_index(corpus.workspace, index, ["docs"], lambda _: corpus.embedder, repair=True)
 
 
@@ -51,64 +62,79 @@ def answers(corpus, name):
 
 
 def test_each_precision_is_an_index_and_no_text_is_embedded_twice(corpus):
-    assert stored_indexes(corpus.workspace) == sorted([WHOLE, HALF])
+    assert stored_indexes(corpus.workspace) == sorted([WHOLE, *SMALLER.values()])
     assert len(corpus.embedder.embedded) == len({*corpus.embedder.embedded})
-    (whole, as_stored), (half, rounded) = stored(corpus, WHOLE), stored(corpus, HALF)
-    assert (whole, half) == (pa.float32(), pa.float16())
-    np.testing.assert_array_equal(rounded, as_stored.astype(np.float16))
+    whole, as_stored = stored(corpus, WHOLE)
+    half, halves = stored(corpus, SMALLER["half"])
+    quarter, quarters = stored(corpus, SMALLER["quarter"])
+    assert (whole, half, quarter) == (pa.float32(), pa.float16(), pa.int8())
+    np.testing.assert_array_equal(halves, as_stored.astype(np.float16))
+    largest = np.abs(as_stored).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(quarters / 127, as_stored / largest, atol=0.5001 / 127)
 
 
-def test_a_question_finds_the_same_with_cosines_that_are_nearly_the_same(corpus):
-    whole, half = answers(corpus, "whole"), answers(corpus, "half")
-    assert {h.chunk_id for h in whole} == {h.chunk_id for h in half}
-    cosines = {h.chunk_id: h.vector_score for h in whole}
-    assert {h.chunk_id: h.vector_score for h in half} == pytest.approx(cosines, abs=5e-4)
-    assert half[0].chunk_id == whole[0].chunk_id
+def test_a_question_finds_the_same_with_cosines_that_are_nearly_the_same(corpus, smaller):
+    whole, found = answers(corpus, "whole"), answers(corpus, smaller)
+    assert {h.chunk_id for h in whole} == {h.chunk_id for h in found}
+    cosines = pytest.approx({h.chunk_id: h.vector_score for h in whole}, abs=ROUNDING[smaller])
+    assert {h.chunk_id: h.vector_score for h in found} == cosines
+    assert found[0].chunk_id == whole[0].chunk_id
 
 
-def test_a_changed_document_is_changed_in_both(corpus, tmp_path):
+def test_a_changed_document_is_changed_in_all(corpus, tmp_path, smaller):
     write_document(tmp_path, "3.md", "Refunds of kind 3 take 300 days.")
     corpus.update()
-    assert "300" in answers(corpus, "half")[0].text
-    assert reconcile(corpus.workspace, index_of(corpus), "docs").agrees
+    assert "300" in answers(corpus, smaller)[0].text
+    assert reconcile(corpus.workspace, index_of(corpus, smaller), "docs").agrees
 
 
-@pytest.mark.parametrize("value", [np.inf, np.nan, 0.0])
-def test_a_vector_that_cannot_be_found_is_noticed_and_made_good(corpus, value):
-    lance = LanceIndex(corpus.workspace, HALF)
-    before = stored(corpus, HALF)[1]
+@pytest.mark.parametrize(
+    ("smaller", "value"),
+    [("half", np.inf), ("half", np.nan), ("half", 0.0), ("quarter", 0)],
+    indirect=["smaller"],
+)
+def test_a_vector_that_cannot_be_found_is_noticed_and_made_good(corpus, smaller, value):
+    lance = LanceIndex(corpus.workspace, SMALLER[smaller])
+    number, before = stored(corpus, SMALLER[smaller])
     table = lance._open()
     row = table.search().limit(1).to_arrow().drop_columns(["vector"])
-    spoilt = pa.array([[np.float16(value)] * DIMENSIONS], pa.list_(pa.float16(), DIMENSIONS))
+    numbers = np.full(DIMENSIONS, value, number.to_pandas_dtype())
+    spoilt = pa.FixedSizeListArray.from_arrays(pa.array(numbers), DIMENSIONS)
     table.delete(f"chunk_id = '{row['chunk_id'][0]}'")
     table.add(row.append_column("vector", spoilt).select(table.schema.names), on_bad_vectors="null")
     lance.publish()
-    found = reconcile(corpus.workspace, index_of(corpus), "docs")
+    assert len(answers(corpus, smaller)) >= len(before) - 1  # the damage stops no search
+    found = reconcile(corpus.workspace, index_of(corpus, smaller), "docs")
     assert found.rows.unusable == (row["chunk_id"][0].as_py(),)
-    repair(corpus)
-    assert reconcile(corpus.workspace, index_of(corpus), "docs").agrees
-    np.testing.assert_array_equal(stored(corpus, HALF)[1], before)
+    repair(corpus, smaller)
+    assert reconcile(corpus.workspace, index_of(corpus, smaller), "docs").agrees
+    np.testing.assert_array_equal(stored(corpus, SMALLER[smaller])[1], before)
 
 
-def test_a_vector_beyond_float16_is_refused_and_not_stored_as_infinite(corpus):
-    lance = LanceIndex(corpus.workspace, HALF, DIMENSIONS)
+@pytest.mark.parametrize(
+    ("smaller", "value"),
+    [("half", 1e6), ("half", 0.0), ("quarter", np.inf), ("quarter", np.nan), ("quarter", 0.0)],
+    indirect=["smaller"],
+)
+def test_a_vector_that_could_not_be_found_is_refused(corpus, smaller, value):
+    lance = LanceIndex(corpus.workspace, SMALLER[smaller], DIMENSIONS)
     rows = lance.rows("docs", served=True)
-    huge = np.full(rows.num_rows * DIMENSIONS, 1e6, np.float32)
+    numbers = np.full(rows.num_rows * DIMENSIONS, value, np.float32)
     at = rows.schema.get_field_index("vector")
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(huge), DIMENSIONS)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(numbers), DIMENSIONS)
     with pytest.raises(CorpusError, match="not finite, or zero"):
         lance.replace_documents(rows.set_column(at, "vector", vectors), "docs")
 
 
-def test_a_live_strategy_is_served_as_it_was_promoted(corpus):
-    half = corpus.config.strategies["half"]
-    promote(corpus.workspace, half, ["docs"], reason="smaller", force=True)
+def test_a_live_strategy_is_served_as_it_was_promoted(corpus, smaller):
+    strategy = corpus.config.strategies[smaller]
+    promote(corpus.workspace, strategy, ["docs"], reason="smaller", force=True)
     (answer,) = open_live(corpus.workspace).answers(["How many days do refunds of kind 3 take?"])
-    assert answer.passages[0].text == answers(corpus, "half")[0].text
-    assert half.declared != corpus.config.strategies["whole"].declared
+    assert answer.passages[0].text == answers(corpus, smaller)[0].text
+    assert strategy.declared != corpus.config.strategies["whole"].declared
 
 
 def test_the_model_of_a_chunk_is_told_for_every_index_that_holds_it(corpus):
     found = explain(corpus.workspace, answers(corpus, "half")[0].chunk_id)
-    assert {i["index_version"] for i in found.indexes} == {WHOLE, HALF}
+    assert {i["index_version"] for i in found.indexes} == {WHOLE, *SMALLER.values()}
     assert {i["model"]["name"] for i in found.indexes} == {"hash"}
